@@ -1,0 +1,70 @@
+//===- Factors.h - What can be split in an op ----------------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The factors of an op, as in an einsum: the vocabulary in which ops tell the
+/// engine what can be split and what splitting it means.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_DIALECTS_PARC_FACTORS_H
+#define PARC_DIALECTS_PARC_FACTORS_H
+
+#include "Parc/ParcEnums.h.inc"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::parc {
+
+/// One index of an op's iteration space.
+struct Factor {
+  /// Extent in elements; dynamic for a local op.
+  int64_t size = 1;
+  /// How many consecutive elements must stay together (heads of a group).
+  int64_t grain = 1;
+  /// False where the op needs the whole of it (the row of a norm).
+  bool splittable = true;
+  /// How results that lack this factor combine when it is split.
+  ReductionKind reduction = ReductionKind::Sum;
+  /// True where the local op must know the global start of its part.
+  bool needsOffset = false;
+};
+
+/// The factors of one dimension, major to minor. Only the major-most can be
+/// split; the dimension's grain is then the product of the minor ones' sizes
+/// times the major's grain. Empty for a dimension of extent one that belongs
+/// to no factor.
+using DimFactors = SmallVector<unsigned, 2>;
+/// The dimensions of one operand or result. Empty for a scalar.
+using ValueFactors = SmallVector<DimFactors, 4>;
+
+/// The factors of an op. A result without a split factor is partial over the
+/// axes that split it, combining by the factor's reduction.
+struct OpFactors {
+  SmallVector<Factor> factors;
+  SmallVector<ValueFactors> operands;
+  SmallVector<ValueFactors> results;
+  /// Sets of operands in which all results are jointly linear, the others held
+  /// fixed: {{0,1}} for x+y, {{0},{1}} for x*y. A value partial by sum may
+  /// enter an op only through such a set, and then all of the set is partial.
+  SmallVector<SmallVector<unsigned, 2>> linear;
+
+  /// Adds a factor and returns its index.
+  unsigned add(int64_t size, int64_t grain = 1, bool splittable = true);
+
+  /// Factors of an op all of whose tensors have the shape `shape` and are
+  /// split alike (scalars excepted: they get no dimensions).
+  static OpFactors elementwise(Operation *op);
+};
+
+/// Clones `op` with other operands and result types; regions are cloned too.
+Operation *cloneWithTypes(OpBuilder &builder, Operation *op,
+                          ValueRange operands, TypeRange types);
+
+} // namespace mlir::parc
+
+#endif // PARC_DIALECTS_PARC_FACTORS_H

@@ -1,0 +1,56 @@
+//===- Parc.h - The parc dialect -----------------------------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Everything that the parc dialect declares.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_DIALECTS_PARC_PARC_H
+#define PARC_DIALECTS_PARC_PARC_H
+
+#include "Parc/Factors.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "Parc/ParcDialect.h.inc"
+
+#include "Parc/ParcInterfaces.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "Parc/ParcAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "Parc/ParcTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "Parc/ParcOps.h.inc"
+
+namespace mlir::parc {
+
+/// The sharding that `type` carries as its encoding; null without one.
+ShardingAttr getSharding(Type type);
+
+/// `type` with `sharding` as its encoding (null removes it).
+RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding);
+
+/// The name of the axis of micro-batches, which splits time and not devices.
+inline constexpr StringRef kMicroBatchAxis = "mb";
+/// The name of the axis that stages are placed on.
+inline constexpr StringRef kStageAxis = "pp";
+
+} // namespace mlir::parc
+
+#endif // PARC_DIALECTS_PARC_PARC_H

@@ -1,0 +1,39 @@
+//===- ParcDialect.cpp - The parc dialect ---------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Registration of the parc dialect, and its interfaces' generated code.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Parc/Parc.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+#include "Parc/ParcDialect.cpp.inc"
+
+#include "Parc/ParcEnums.cpp.inc"
+
+#include "Parc/ParcInterfaces.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "Parc/ParcTypes.cpp.inc"
+
+void ParcDialect::initialize() {
+  registerAttributes();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "Parc/ParcTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "Parc/ParcOps.cpp.inc"
+      >();
+}

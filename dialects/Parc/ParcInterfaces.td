@@ -1,0 +1,74 @@
+//===- ParcInterfaces.td - What an op tells the engine -----*- tablegen -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_INTERFACES_TD
+#define PARC_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Parc_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    The factors of an op, as in an einsum: each dimension of each operand and
+    result belongs to factors. Splitting a factor splits every dimension that
+    belongs to it; a result without the factor becomes partial. An op that
+    has no rule here but a decomposition is decomposed before propagation.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The factors, for the (global or local) types the op has now. Failure
+        where this instance has no rule; the reason was emitted.
+      }], "FailureOr<OpFactors>", "getFactors">,
+    InterfaceMethod<[{
+        Builds the op on local operands. `sizes` gives the local extent of
+        every dimension of every result (as an attribute where it is static).
+        The default clones the op and sets the result types.
+      }], "Operation *", "buildLocal",
+      (ins "OpBuilder &":$builder, "ValueRange":$operands, "TypeRange":$types,
+           "ArrayRef<SmallVector<OpFoldResult>>":$sizes), [{}], [{
+        return cloneWithTypes(builder, $_op.getOperation(), operands, types);
+      }]>,
+    InterfaceMethod<[{
+        Tells the local op where factor `factor`'s local part starts in the
+        global index space. Called on the op that `buildLocal` made, for each
+        split factor whose `needsOffset` is set.
+      }], "void", "setFactorOffset",
+      (ins "OpBuilder &":$builder, "unsigned":$factor, "Value":$start), [{}], [{
+        llvm_unreachable("a factor that needs no offset got one");
+      }]>
+  ];
+}
+
+def Parc_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    The gradient of an op (its vector-Jacobian product).
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Given the gradient of each result (null where nothing depends on it),
+        builds the gradient of each operand for which `wanted` is set; null
+        means zero.
+      }], "LogicalResult", "buildGradient",
+      (ins "OpBuilder &":$builder, "ValueRange":$resultGradients,
+           "ArrayRef<bool>":$wanted, "SmallVectorImpl<Value> &":$operandGradients)>
+  ];
+}
+
+def Parc_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    The definition of an op in upstream ops. It is the oracle, the kernel and,
+    for an op without factors, the way it is partitioned.
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the definition; returns one value a result.",
+      "FailureOr<SmallVector<Value>>", "decompose", (ins "OpBuilder &":$builder)>
+  ];
+}
+
+#endif // PARC_INTERFACES_TD

@@ -1,0 +1,58 @@
+//===- ParcLocalOps.cpp - Collectives and local programs ------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Builders and verifiers of the ops of local and staged programs.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Parc/Parc.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+void AllReduceOp::build(OpBuilder &builder, OperationState &state,
+                        ReductionKind kind, Value input, ArrayAttr axes,
+                        StringAttr why) {
+  build(builder, state, input.getType(), kind, input, axes, why, nullptr);
+}
+
+LogicalResult RoleOp::verify() {
+  if (getStages().empty())
+    return emitOpError() << "expected at least one stage";
+  size_t inputs = getInputs().size();
+  if (getForward().front().getNumArguments() < inputs ||
+      getBackward().front().getNumArguments() < inputs)
+    return emitOpError() << "expected the step's " << inputs
+                         << " inputs as first arguments of forward and backward";
+  auto forward = dyn_cast<YieldOp>(getForward().front().getTerminator());
+  if (!forward || forward.getNumOperands() < getForwardSends())
+    return emitOpError() << "expected forward to yield at least "
+                         << getForwardSends() << " values to send";
+  auto backward = dyn_cast<YieldOp>(getBackward().front().getTerminator());
+  if (!backward || backward.getNumOperands() < getBackwardSends())
+    return emitOpError() << "expected backward to yield at least "
+                         << getBackwardSends() << " values to send";
+  return success();
+}
+
+LogicalResult ScheduleOp::verify() {
+  if (getLayers().size() != getCounts().size())
+    return emitOpError() << "expected one count a stack, got "
+                         << getLayers().size() << " and " << getCounts().size();
+  if (static_cast<int64_t>(getMicroBatches()) < 1)
+    return emitOpError() << "expected at least 1 micro-batch, got "
+                         << static_cast<int64_t>(getMicroBatches());
+  if (getBounds().size() < 2)
+    return emitOpError() << "expected the bounds of at least one stage";
+  for (auto [lower, upper] :
+       llvm::zip(getBounds().drop_back(), getBounds().drop_front()))
+    if (lower > upper)
+      return emitOpError() << "expected rising bounds, got " << lower
+                           << " before " << upper;
+  return success();
+}

@@ -1,0 +1,322 @@
+//===- ParcModelOps.cpp - Model, step and stack ---------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Verifiers and queries of the ops that a model is written in.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Parc/Parc.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+#define GET_OP_CLASSES
+#include "Parc/ParcOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// MeshOp
+//===----------------------------------------------------------------------===//
+
+/// The order of ranks names each axis of the mesh once.
+static LogicalResult verifyOrder(MeshOp op, ArrayAttr order) {
+  llvm::StringSet<> seen;
+  for (auto axis : order.getAsRange<StringAttr>()) {
+    if (!op.hasAxis(axis))
+      return op.emitOpError()
+             << "orders axis '" << axis.getValue() << "', which it does not have";
+    if (!seen.insert(axis.getValue()).second)
+      return op.emitOpError()
+             << "orders axis '" << axis.getValue() << "' twice";
+  }
+  if (seen.size() != op.getAxes().size())
+    return op.emitOpError() << "expected an order of all " << op.getAxes().size()
+                            << " axes, got " << seen.size();
+  return success();
+}
+
+LogicalResult MeshOp::verify() {
+  if (getAxes().size() != getSizes().size())
+    return emitOpError() << "expected one size an axis, got " << getAxes().size()
+                         << " axes and " << getSizes().size() << " sizes";
+  llvm::StringSet<> seen;
+  int64_t product = 1;
+  for (auto [axis, size] :
+       llvm::zip(getAxes().getAsRange<StringAttr>(), getSizes())) {
+    if (!seen.insert(axis.getValue()).second)
+      return emitOpError() << "names axis '" << axis.getValue() << "' twice";
+    if (axis.getValue() == kMicroBatchAxis)
+      return emitOpError() << "names axis 'mb', which counts micro-batches and "
+                              "not devices; choose another name";
+    if (size < 1)
+      return emitOpError() << "expected a size of at least 1 for axis '"
+                           << axis.getValue() << "', got " << size;
+    if (llvm::MulOverflow(product, size, product) || product > (1 << 20))
+      return emitOpError() << "has more than 1048576 devices, the most that "
+                              "parc takes; make an axis smaller";
+  }
+  return getOrder() ? verifyOrder(*this, *getOrder()) : success();
+}
+
+int64_t MeshOp::sizeOf(StringRef axis) {
+  for (auto [name, size] :
+       llvm::zip(getAxes().getAsRange<StringAttr>(), getSizes()))
+    if (name == axis)
+      return size;
+  return 1;
+}
+
+bool MeshOp::hasAxis(StringRef axis) {
+  return llvm::any_of(getAxes().getAsRange<StringAttr>(),
+                      [&](StringAttr name) { return name == axis; });
+}
+
+//===----------------------------------------------------------------------===//
+// ParamOp and access
+//===----------------------------------------------------------------------===//
+
+/// A parameter that is a box of a checkpoint's tensor lies inside it.
+static LogicalResult verifyBox(ParamOp op, CheckpointAttr checkpoint) {
+  ArrayRef<int64_t> shape = op.getTensorType().getShape();
+  if (checkpoint.getShape().empty())
+    return success();
+  if (checkpoint.getShape().size() != shape.size() ||
+      checkpoint.getOffsets().size() != shape.size())
+    return op.emitOpError() << "expected a checkpoint box of " << shape.size()
+                            << " dimensions, got "
+                            << checkpoint.getShape().size() << " and "
+                            << checkpoint.getOffsets().size() << " offsets";
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t offset = checkpoint.getOffsets()[dim], end;
+    if (offset < 0 || llvm::AddOverflow(offset, size, end) ||
+        end > checkpoint.getShape()[dim])
+      return op.emitOpError()
+             << "lies at " << offset << " with size " << size
+             << " in dimension " << dim << " of a checkpoint tensor of size "
+             << checkpoint.getShape()[dim];
+  }
+  return success();
+}
+
+LogicalResult ParamOp::verify() {
+  RankedTensorType type = getTensorType();
+  if (!isa<FloatType>(type.getElementType()))
+    return emitOpError() << "expected a tensor of floats, got " << type;
+  if (getLayers() && static_cast<int64_t>(*getLayers()) < 1)
+    return emitOpError() << "expected at least 1 layer, got "
+                         << static_cast<int64_t>(*getLayers());
+  if (getStd() && getValue())
+    return emitOpError() << "has both 'std' and 'value'; remove one";
+  if (getSharding() &&
+      static_cast<int64_t>(getSharding()->getDims().size()) != type.getRank())
+    return emitOpError() << "expected a sharding of " << type.getRank()
+                         << " dimensions, got "
+                         << getSharding()->getDims().size();
+  if (getSharding() && getSharding()->isPartial())
+    return emitOpError() << "cannot be partial; a parameter is stored whole or "
+                            "in parts";
+  return getCheckpoint() ? verifyBox(*this, *getCheckpoint()) : success();
+}
+
+std::string ParamOp::getCheckpointName(int64_t layer) {
+  StringRef name =
+      getCheckpoint() ? getCheckpoint()->getName() : StringRef(getSymName());
+  size_t hole = name.find("{}");
+  if (hole == StringRef::npos)
+    return getLayers() && !getCheckpoint()
+               ? (name + "." + Twine(layer)).str()
+               : name.str();
+  int64_t number = layer * static_cast<int64_t>(getLayerStride()) +
+                   static_cast<int64_t>(getLayerBase());
+  return (name.take_front(hole) + Twine(number) + name.drop_front(hole + 2))
+      .str();
+}
+
+/// The parameter exists, has this shape, and is used where its layers are.
+static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
+                                  Type type, SymbolTableCollection &tables) {
+  auto param = tables.lookupNearestSymbolFrom<ParamOp>(
+      op->getParentOfType<ModuleOp>(), symbol);
+  if (!param)
+    return op->emitOpError() << "names parameter " << symbol
+                             << ", which is not declared";
+  auto tensor = cast<RankedTensorType>(type);
+  if (tensor.getShape() != param.getTensorType().getShape())
+    return op->emitOpError()
+               << "expected the shape of parameter " << symbol << ", "
+               << param.getTensorType() << ", got " << tensor;
+  if (param.getLayers() && !op->getParentOfType<StackOp>())
+    return op->emitOpError() << "uses parameter " << symbol
+                             << ", which each layer has one of, outside a stack";
+  return success();
+}
+
+LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getParamAttr(), getType(), tables);
+}
+LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getParamAttr(), getInput().getType(), tables);
+}
+LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return verifyAccess(*this, getParamAttr(), getInput().getType(), tables);
+}
+
+//===----------------------------------------------------------------------===//
+// StepOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepOp::verify() {
+  Block &micro = getMicro().front();
+  if (micro.getNumArguments() != getInputs().size())
+    return emitOpError() << "expected one micro argument an input, got "
+                         << micro.getNumArguments() << " for "
+                         << getInputs().size() << " inputs";
+  for (auto [index, argument] : llvm::enumerate(micro.getArguments())) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || type.getRank() < 1)
+      return emitOpError() << "expected input " << getInputs()[index]
+                           << " to be a tensor whose first dimension is the "
+                              "batch, got "
+                           << argument.getType();
+  }
+  auto yield = dyn_cast<YieldOp>(micro.getTerminator());
+  if (!yield || yield.getNumOperands() < 2)
+    return emitOpError() << "expected the micro region to yield the summed loss "
+                            "and the number of valid tokens";
+  if (getUpdate().empty())
+    return success();
+  Block &update = getUpdate().front();
+  if (update.getNumArguments() != yield.getNumOperands() + getScalars().size())
+    return emitOpError() << "expected " << yield.getNumOperands() << " sums and "
+                         << getScalars().size()
+                         << " scalars as update arguments, got "
+                         << update.getNumArguments();
+  if (update.getTerminator()->getNumOperands() != getResults().size())
+    return emitOpError() << "expected the update region to yield "
+                         << getResults().size() << " results, got "
+                         << update.getTerminator()->getNumOperands();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// StackOp
+//===----------------------------------------------------------------------===//
+
+YieldOp StackOp::getYield() {
+  return cast<YieldOp>(getBlock()->getTerminator());
+}
+Block::BlockArgListType StackOp::getCarryArguments() {
+  return getBlock()->getArguments().slice(1, getCarry().size());
+}
+Block::BlockArgListType StackOp::getEachArguments() {
+  return getBlock()->getArguments().drop_front(1 + getCarry().size());
+}
+ResultRange StackOp::getCarryResults() {
+  return getOutputs().take_front(getCarry().size());
+}
+ResultRange StackOp::getReducedResults() {
+  return getOutputs().drop_front(getCarry().size()).take_front(getReductions());
+}
+ResultRange StackOp::getEachResults() {
+  return getOutputs().drop_front(getCarry().size() + getReductions());
+}
+
+/// The body's arguments: the index, the carried values, each layer's elements.
+static LogicalResult verifyStackArguments(StackOp op) {
+  Block *block = op.getBlock();
+  size_t expected = 1 + op.getCarry().size() + op.getEach().size();
+  if (block->getNumArguments() != expected)
+    return op.emitOpError() << "expected a body of " << expected
+                            << " arguments (layer, carried, each), got "
+                            << block->getNumArguments();
+  if (!block->getArgument(0).getType().isIndex())
+    return op.emitOpError() << "expected the layer's index first, got "
+                            << block->getArgument(0).getType();
+  for (auto [carry, argument] :
+       llvm::zip(op.getCarry(), op.getCarryArguments()))
+    if (carry.getType() != argument.getType())
+      return op.emitOpError() << "carries " << carry.getType()
+                              << " into an argument of " << argument.getType();
+  for (auto [each, argument] : llvm::zip(op.getEach(), op.getEachArguments()))
+    if (cast<LayersType>(each.getType()).getElement() != argument.getType())
+      return op.emitOpError() << "takes an element of " << each.getType()
+                              << " into an argument of " << argument.getType();
+  return success();
+}
+
+LogicalResult StackOp::verify() {
+  int64_t begin = getBegin(), end = getEnd();
+  if (begin < 0 || begin > end)
+    return emitOpError() << "expected a range of layers, got " << begin << " to "
+                         << end;
+  if (failed(verifyStackArguments(*this)))
+    return failure();
+  auto yield = dyn_cast<YieldOp>(getBlock()->getTerminator());
+  if (!yield || yield.getNumOperands() != getNumResults() ||
+      getNumResults() < getCarry().size() + getReductions())
+    return emitOpError() << "expected the body to yield " << getNumResults()
+                         << " values (carried, reduced, each)";
+  size_t firstEach = getCarry().size() + getReductions();
+  for (auto [index, value, result] :
+       llvm::enumerate(yield.getValues(), getResults())) {
+    Type expected = result.getType();
+    if (index >= firstEach) {
+      auto layers = dyn_cast<LayersType>(expected);
+      expected = layers ? layers.getElement() : Type();
+    }
+    if (value.getType() != expected)
+      return emitOpError() << "yields " << value.getType()
+                           << " for a result of type " << result.getType();
+    if (index < getCarry().size() &&
+        getCarry()[index].getType() != result.getType())
+      return emitOpError() << "carries " << getCarry()[index].getType()
+                           << " but results in " << result.getType();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConstraintOp::verify() {
+  int64_t rank = cast<RankedTensorType>(getType()).getRank();
+  if (static_cast<int64_t>(getSharding().getDims().size()) != rank)
+    return emitOpError() << "expected a sharding of " << rank
+                         << " dimensions, got "
+                         << getSharding().getDims().size();
+  if (getSharding().isPartial())
+    return emitOpError() << "cannot ask for a partial value";
+  return success();
+}
+
+LogicalResult ConstraintOp::buildGradient(OpBuilder &builder,
+                                          ValueRange resultGradients,
+                                          ArrayRef<bool> wanted,
+                                          SmallVectorImpl<Value> &gradients) {
+  Value gradient = resultGradients[0];
+  gradients.push_back(gradient && wanted[0]
+                          ? ConstraintOp::create(builder, getLoc(), gradient,
+                                                 getSharding())
+                                .getResult()
+                          : Value());
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  auto from = cast<RankedTensorType>(getInput().getType());
+  auto to = cast<RankedTensorType>(getType());
+  if (from.getShape() != to.getShape() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError() << "expected the same shape and element type, got "
+                         << from << " and " << to;
+  if (!parc::getSharding(from) || !parc::getSharding(to))
+    return emitOpError() << "expected a sharding on both types";
+  return success();
+}
