@@ -1,4 +1,4 @@
-//===- ParcPCH.h - Precompiled header of the compiler ------------*- C++ -*-===//
+//===- ParcPCH.h - Precompiled header of the compiler -----------*- C++ -*-===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -8,7 +8,7 @@
 ///
 /// \file
 /// The upstream headers that most compiler units read. Sources still include
-/// what they use: PARC_USE_PCH=OFF must build too.
+/// what they use, so that PARC_USE_PCH=OFF builds them as well.
 ///
 //===----------------------------------------------------------------------===//
 

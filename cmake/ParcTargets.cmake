@@ -56,6 +56,7 @@ function(parc_add_tool name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  set_property(GLOBAL APPEND PROPERTY PARC_TOOLS ${name})
   # A static MLIR archive slipped in by a library list duplicates MLIR without
   # any error; only the symbol table tells.
   add_test(NAME ${name}.shares-libMLIR
@@ -76,6 +77,7 @@ function(parc_add_unittest name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  set_property(GLOBAL APPEND PROPERTY PARC_UNIT_TESTS ${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                                            ${PROJECT_BINARY_DIR}/unit)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.)

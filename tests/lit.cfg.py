@@ -30,25 +30,16 @@ for name in ("CCACHE_DIR", "CCACHE_SLOPPINESS", "OPENBLAS_CORETYPE", "OPENBLAS_L
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
-parc_opt = os.path.join(bin_dir, "parc-opt")
+# The tools are found by the path; only parc-opt may need an argument more.
 if os.environ.get("PARC_VERIFY_ROUNDTRIP"):
-    parc_opt += " --verify-roundtrip"
-
-
-def tool(name, command):
-    """Replaces the bare word `name` at the start of a command."""
-    config.substitutions.append((r"(?<![\w./%-])" + name + r"(?![\w./-])", command))
-
-
+    config.substitutions.append(
+        (r"(?<![\w./%=-])parc-opt(?![\w./-])", "parc-opt --verify-roundtrip")
+    )
 config.substitutions.append(("%parc_src", config.parc_source_dir))
 config.substitutions.append(("%examples", config.parc_source_dir + "/docs/examples"))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%cmake", config.cmake))
 config.substitutions.append(("%cxx", config.cxx))
-tool("parc-opt", parc_opt)
-tool("parc", os.path.join(bin_dir, "parc"))
-for name in ("FileCheck", "not", "split-file", "count"):
-    tool(name, os.path.join(config.llvm_tools_dir, name))
 
 # nvcc: a CUDA toolkit is here, its programs compile and link.
 if config.nvcc and os.path.exists(config.nvcc):
