@@ -18,6 +18,8 @@ GENERAL = tuple(
         {"lib/Transforms/A.cpp": "if (isa<nn::LinearOp>(op))\n"},
         {"lib/Target/A.cpp": 'if (name == "nn.linear")\n'},
         {"include/parc/Analysis/A.h": "nn::RopeOp op;\n"},
+        {"lib/Pipeline/A.cpp": "using namespace mlir::nn;\n"},
+        {"lib/Analysis/A.cpp": 'op->getName().getDialectNamespace() == "nn"\n'},
     ],
     good=[
         {"lib/Transforms/A.cpp": "// like nn::LinearOp\nauto i = cast<FactorInterface>(op);\n"},
@@ -29,7 +31,8 @@ def no_nn_op(tree):
     for path, text in tree.under(GENERAL):
         code = without_comments(text)
         message = "names an nn op; ask an interface instead"
-        yield from findings(path, code, r'\bnn::\w|"nn\.', message)
+        pattern = r'\bnn::\w|"nn[."]|\bnamespace\s+(?:\w+::)*nn\b'
+        yield from findings(path, code, pattern, message)
 
 
 EMIT = re.compile(r"\bemit(?:Op)?(?:Error|Warning|Remark)\s*\(|\bnotifyMatchFailure\s*\(")
