@@ -138,8 +138,9 @@ function(parc_add_dialect name ir)
   endif()
 endfunction()
 
-# parc_add_passes(Group): beside include/parc/Group/Passes.td, generates
-# parc/Group/Passes.h.inc (declarations, registration, option structs).
+# parc_add_passes(Group): in the CMakeLists.txt beside include/parc/Group/Passes.td.
+# Generates parc/Group/Passes.h.inc (declarations, option structs, and
+# registration: registerParcGroupPasses) and a page of the reference.
 function(parc_add_passes group)
   set(LLVM_TARGET_DEFINITIONS Passes.td)
   mlir_tablegen(Passes.h.inc -gen-pass-decls -name=Parc${group})
