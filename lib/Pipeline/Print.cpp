@@ -24,8 +24,9 @@ namespace {
 
 constexpr size_t maxColumns = 100;
 
-std::string plural(int64_t count, StringRef noun) {
-  return std::to_string(count) + " " + noun.str() + (count == 1 ? "" : "s");
+std::string plural(int64_t count, StringRef noun, StringRef ending = "s") {
+  return std::to_string(count) + " " + noun.str() +
+         (count == 1 ? "" : ending.str());
 }
 
 /// The slots that a schedule's picture shows: all, or some at both ends.
@@ -82,7 +83,7 @@ std::string numberList(ArrayRef<int64_t> numbers, size_t width) {
 
 void printRows(const Schedule &schedule, int64_t slot, raw_ostream &os) {
   const ScheduleProblem &problem = schedule.problem;
-  // Bars never run off the page: a cell is the widest name and a blank.
+  // A cell is a blank and the widest name.
   size_t cell =
       actionName({ActionKind::Forward, problem.microBatches - 1}).size() + 1;
   size_t digits = std::to_string(problem.stages - 1).size();
@@ -144,10 +145,9 @@ void printSchedule(const Schedule &schedule, raw_ostream &os) {
   const ScheduleProblem &problem = schedule.problem;
   int64_t slot = std::gcd(problem.forwardCost, problem.backwardCost);
   os << "schedule " << schedule.rule << ", " << plural(problem.stages, "stage")
-     << ", " << plural(problem.microBatches, "micro-batch")
-     << (problem.microBatches == 1 ? "" : "es") << ", a forward takes "
-     << plural(problem.forwardCost / slot, "slot") << ", a backward "
-     << problem.backwardCost / slot << '\n';
+     << ", " << plural(problem.microBatches, "micro-batch", "es")
+     << ", a forward takes " << plural(problem.forwardCost / slot, "slot")
+     << ", a backward " << problem.backwardCost / slot << '\n';
   printRows(schedule, slot, os);
   Rational bubble = schedule.bubble();
   std::string line =
@@ -161,6 +161,10 @@ void printGroups(const RankGrid &grid, raw_ostream &os, int64_t rank,
   os << "mesh " << grid.mesh().str() << " = " << plural(grid.devices(), "rank")
      << ", order " << grid.orderText() << " (fastest first)\n";
   auto sets = groupSets(grid, extraSets);
+  if (sets.empty()) {
+    os << "one rank, no groups\n";
+    return;
+  }
   size_t width = sizeof("axes") - 1;
   for (const auto &axes : sets)
     width = std::max(width, setName(grid, axes).size());
@@ -173,8 +177,6 @@ void printGroups(const RankGrid &grid, raw_ostream &os, int64_t rank,
                  (long long)grid.numGroups(axes))
        << group.str() << '\n';
   }
-  if (sets.empty())
-    os << "one rank, no groups\n";
 }
 
 json::Value scheduleToJSON(const Schedule &schedule) {
