@@ -1,0 +1,57 @@
+//===- OpLayout.h - The layout that an op runs in ------------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// From the axes that split an op's factors to the layouts of its operands and
+/// results, and the choice of those axes. Also the check that layouts on the
+/// op's types agree with its factors.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_ANALYSIS_OPLAYOUT_H
+#define PARC_ANALYSIS_OPLAYOUT_H
+
+#include "parc/Analysis/Propagation.h"
+
+namespace mlir::parc {
+
+using Axes = SmallVector<StringAttr, 2>;
+
+/// How an op runs: the axes of each factor, and the axes over which operands of
+/// one linear set, and so the results, stay partial.
+struct OpLayout {
+  SmallVector<Axes> factorAxes;
+  Axes carriedPartial;
+  SmallVector<unsigned, 2> carriedOperands;
+};
+
+/// Dimensions of a value by the axes of its factors.
+SmallVector<Axes> dimsOf(const ValueFactors &dims, ArrayRef<Axes> factorAxes);
+
+/// Axes over which a result without split factors is partial, in the order of
+/// the factors; and how they combine. Fails where kinds differ.
+LogicalResult newPartial(const OpFactors &factors, const ValueFactors &result,
+                         ArrayRef<Axes> factorAxes, ReductionKind &kind,
+                         Axes &partial);
+
+/// Chooses the axes of an op's factors from the layouts its operands have and
+/// its results are wished in: the most parts first (work is what parallelism
+/// is for), then the fewest bytes moved, then the first in order.
+OpLayout chooseLayout(Operation *op, const OpFactors &factors,
+                      ArrayRef<ShardingAttr> operands,
+                      ArrayRef<ShardingAttr> wishes, const AxisSizes &axes);
+
+/// Checks the layouts on the types of an op of the sharded phase against its
+/// factors; emits an error that names the value, dimension and axes.
+LogicalResult verifyOpLayout(Operation *op);
+
+/// True for a fill or constant whose elements are all zero.
+bool isZero(Value value);
+
+} // namespace mlir::parc
+
+#endif // PARC_ANALYSIS_OPLAYOUT_H

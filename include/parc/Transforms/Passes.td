@@ -1,0 +1,143 @@
+//===- Passes.td - Passes of the engine --------------------*- tablegen -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_TRANSFORMS_PASSES_TD
+#define PARC_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+defvar ModelDialects = ["arith::ArithDialect", "linalg::LinalgDialect",
+    "math::MathDialect", "tensor::TensorDialect", "parc::ParcDialect"];
+
+def Differentiate : Pass<"parc-differentiate", "ModuleOp"> {
+  let summary = "adds the backward computation to each step";
+  let description = [{
+    Reverse-mode differentiation of the first value that a step's micro region
+    yields, with respect to every parameter it loads. The gradient of each op
+    is built by the op (`DifferentiableOpInterface`). The gradient of a load is
+    a `parc.accumulate` into the parameter's slot `grad`. A stack gets a second
+    stack in reverse; what its body needs of the forward body is saved a layer
+    (`each`), but loads and constants, which are made again.
+
+    Before:
+    ```mlir
+    %w = parc.load @w : tensor<8x8xf32>
+    %y = nn.linear %x, %w : ...
+    ```
+    After, in the same region:
+    ```mlir
+    %dw = linalg.contract ... ins(%dy, %x)
+    parc.accumulate @w, %dw slot "grad" : tensor<8x8xf32>
+    ```
+  }];
+  let dependentDialects = ModelDialects;
+}
+
+def DecomposeComposites : Pass<"parc-decompose-composites", "ModuleOp"> {
+  let summary = "decomposes the ops that have no factors";
+  let description = [{
+    An op that cannot tell what may be split in it, but can be written in ops
+    that can, is replaced by its decomposition before propagation. So the loss
+    over a split vocabulary needs no rule of its own.
+  }];
+  let dependentDialects = ModelDialects;
+}
+
+def Decompose : Pass<"parc-decompose", "ModuleOp"> {
+  let summary = "replaces every op by its definition in upstream ops";
+  let description = [{
+    Runs `DecomposableOpInterface` until no op has one. What the evaluator
+    executes and what kernels are made of.
+  }];
+  let dependentDialects = ModelDialects;
+}
+
+def Shard : Pass<"parc-shard", "ModuleOp"> {
+  let summary = "gives every value a layout and inserts reshards";
+  let description = [{
+    Propagates constraints through factors, lets the built-in strategy place
+    what no constraint places, chooses a layout for every op, and writes layouts
+    down as encodings. Where a value is needed in another layout than it is
+    made in, a `parc.reshard` says so and why.
+
+    Before:
+    ```mlir
+    %y = nn.linear %x, %w : tensor<4x32xf32>, tensor<8x32xf32> -> tensor<4x8xf32>
+    ```
+    After, on `tp=2` with the weight split along its second dimension:
+    ```mlir
+    %y = nn.linear %x, %w : tensor<4x32xf32, #parc.sharding<[{}, {"tp"} ]>>, ...
+           -> tensor<4x8xf32, #parc.sharding<[{}, {} ], partial sum {"tp"}>>
+    %z = parc.reshard %y why "..." : ...
+    ```
+  }];
+  let options = [
+    Option<"strategy", "strategy", "bool", "true",
+           "place what no constraint places (tensor and data parallelism)">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">
+  ];
+  let statistics = [
+    Statistic<"numReshards", "num-reshards", "reshards inserted">
+  ];
+  let dependentDialects = ModelDialects;
+}
+
+def VerifySharded : Pass<"parc-verify-sharded", "ModuleOp"> {
+  let summary = "checks every op's layouts against its factors";
+  let description = [{
+    Closes the sharded phase: a factor is split alike in all operands and
+    results, a result that lacks a split factor is partial over its axes, and a
+    partial operand enters through a linear set. An error names the op and says
+    that `parc-shard` or a pass after it broke the promise.
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">
+  ];
+}
+
+def Local : Pass<"parc-local", "ModuleOp"> {
+  let summary = "rewrites each step into the program of one rank";
+  let description = [{
+    Global types with layouts become local types: static where the parts are
+    equal, dynamic where they are not. A reshard becomes the collectives that
+    carry it out; ops that depend on global indices are told where their part
+    starts. The coordinate stays a run-time value.
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">
+  ];
+  let statistics = [
+    Statistic<"numAllReduces", "num-all-reduces", "all-reduces inserted">,
+    Statistic<"numAllGathers", "num-all-gathers", "all-gathers inserted">,
+    Statistic<"numReduceScatters", "num-reduce-scatters", "reduce-scatters inserted">,
+    Statistic<"numAllToAlls", "num-all-to-alls", "all-to-alls inserted">
+  ];
+  let dependentDialects = ModelDialects;
+}
+
+def Stage : Pass<"parc-stage", "ModuleOp"> {
+  let summary = "cuts each step into the programs of pipeline stages";
+  let description = [{
+    Cuts the layers of the model's stacks into contiguous balanced ranges, one
+    a stage, and splits the step into one `parc.role` for each set of stages
+    that run the same ops. A value used on another stage than it is made on is
+    sent, or made again where it depends on inputs only. A value made by several
+    stages in part (gradient norm, tied parameters' gradients, the loss) is
+    reduced over them. Writes `parc.schedule`.
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">,
+    Option<"rule", "rule", "std::string", "\"1f1b\"", "gpipe or 1f1b">
+  ];
+  let dependentDialects = ModelDialects;
+}
+
+#endif // PARC_TRANSFORMS_PASSES_TD

@@ -1,0 +1,398 @@
+//===- OpLayout.cpp - The layout that an op runs in -----------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Choice of the axes of an op's factors.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Analysis/OpLayout.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+SmallVector<Axes> mlir::parc::dimsOf(const ValueFactors &dims,
+                                     ArrayRef<Axes> factorAxes) {
+  SmallVector<Axes> result;
+  for (const DimFactors &dim : dims)
+    result.push_back(dim.empty() ? Axes() : factorAxes[dim.front()]);
+  return result;
+}
+
+LogicalResult mlir::parc::newPartial(const OpFactors &factors,
+                                     const ValueFactors &result,
+                                     ArrayRef<Axes> factorAxes,
+                                     ReductionKind &kind, Axes &partial) {
+  kind = ReductionKind::Sum;
+  for (auto [index, factor] : llvm::enumerate(factors.factors)) {
+    bool kept = llvm::any_of(result, [&](const DimFactors &dim) {
+      return llvm::is_contained(dim, index);
+    });
+    if (kept || factorAxes[index].empty())
+      continue;
+    if (!partial.empty() && kind != factor.reduction)
+      return failure();
+    kind = factor.reduction;
+    partial.append(factorAxes[index]);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Chooses among the combinations of candidate axes of an op's factors.
+class LayoutChoice {
+public:
+  LayoutChoice(Operation *op, const OpFactors &factors,
+               ArrayRef<ShardingAttr> operands, ArrayRef<ShardingAttr> wishes,
+               const AxisSizes &axes)
+      : op(op), factors(factors), operands(operands), wishes(wishes),
+        axes(axes), current(factors.factors.size()) {
+    collect();
+  }
+
+  SmallVector<Axes> best() {
+    search(0, 1);
+    return bestAxes;
+  }
+
+private:
+  void collect();
+  void addCandidates(const ValueFactors &dims, ShardingAttr sharding);
+  void search(unsigned factor, int64_t parts);
+  bool isFree(ArrayRef<StringAttr> candidate, unsigned factor) const;
+  double bytes() const;
+  double bytes(Value value, const ValueFactors &dims, ShardingAttr have,
+               bool isResult) const;
+
+  Operation *op;
+  const OpFactors &factors;
+  ArrayRef<ShardingAttr> operands, wishes;
+  const AxisSizes &axes;
+  SmallVector<SmallVector<Axes>> candidates;
+  SmallVector<Axes> current, bestAxes;
+  int64_t bestParts = 0;
+  double bestBytes = 0;
+};
+
+} // namespace
+
+void LayoutChoice::addCandidates(const ValueFactors &dims,
+                                 ShardingAttr sharding) {
+  if (!sharding)
+    return;
+  for (auto [dim, split] : llvm::zip(dims, sharding.getDims())) {
+    if (dim.empty() || split.empty() ||
+        !factors.factors[dim.front()].splittable)
+      continue;
+    Axes wanted(split.getAxes());
+    auto &list = candidates[dim.front()];
+    if (!llvm::is_contained(list, wanted))
+      list.push_back(wanted);
+  }
+}
+
+void LayoutChoice::collect() {
+  candidates.resize(factors.factors.size());
+  for (auto [dims, sharding] : llvm::zip(factors.operands, operands))
+    addCandidates(dims, sharding);
+  for (auto [dims, sharding] : llvm::zip(factors.results, wishes))
+    addCandidates(dims, sharding);
+}
+
+bool LayoutChoice::isFree(ArrayRef<StringAttr> candidate,
+                          unsigned factor) const {
+  for (unsigned other = 0; other < factor; ++other)
+    for (StringAttr axis : candidate)
+      if (llvm::is_contained(current[other], axis))
+        return false;
+  return true;
+}
+
+/// The bytes moved for one operand or result under the current choice.
+double LayoutChoice::bytes(Value value, const ValueFactors &dims,
+                           ShardingAttr have, bool isResult) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !have || dims.empty())
+    return 0;
+  MLIRContext *context = op->getContext();
+  SmallVector<DimShardingAttr> split;
+  for (auto [dim, now] : llvm::zip(dimsOf(dims, current), have.getDims()))
+    split.push_back(DimShardingAttr::get(
+        context, dim, dim.empty() ? 1 : now.getGrain()));
+  auto chosen = ShardingAttr::get(context, split, ReductionKind::Sum,
+                                  ArrayRef<StringAttr>{});
+  if (!isResult)
+    return reshardBytes(type, have.withoutPartial(), chosen, axes);
+  ReductionKind kind;
+  Axes partial;
+  if (failed(newPartial(factors, dims, current, kind, partial)))
+    return 0;
+  return reshardBytes(type, chosen.withPartial(kind, partial), have, axes);
+}
+
+double LayoutChoice::bytes() const {
+  double total = 0;
+  for (auto [value, dims, have] :
+       llvm::zip(op->getOperands(), factors.operands, operands))
+    total += bytes(value, dims, have, /*isResult=*/false);
+  for (auto [value, dims, wish] :
+       llvm::zip(op->getResults(), factors.results, wishes))
+    total += bytes(value, dims, wish, /*isResult=*/true);
+  return total;
+}
+
+void LayoutChoice::search(unsigned factor, int64_t parts) {
+  if (factor == current.size()) {
+    double cost = bytes();
+    if (bestAxes.size() != current.size() || parts > bestParts ||
+        (parts == bestParts && cost < bestBytes)) {
+      bestAxes = current;
+      bestParts = parts;
+      bestBytes = cost;
+    }
+    return;
+  }
+  for (const Axes &candidate : candidates[factor]) {
+    if (!isFree(candidate, factor))
+      continue;
+    current[factor] = candidate;
+    search(factor + 1, parts * axes.product(candidate));
+  }
+  current[factor].clear();
+  search(factor + 1, parts);
+}
+
+//===----------------------------------------------------------------------===//
+// Partial operands
+//===----------------------------------------------------------------------===//
+
+/// Whether the operands of `set` may stay partial through the op: fewer bytes
+/// to reduce afterwards, or as many in an op of one operand.
+static bool staysPartial(Operation *op, ArrayRef<unsigned> set,
+                         ArrayRef<ShardingAttr> operands,
+                         ArrayRef<Axes> factorAxes, const AxisSizes &axes,
+                         Axes &partial) {
+  double before = 0, after = 0;
+  llvm::SmallPtrSet<void *, 4> counted;
+  for (unsigned index : set) {
+    ShardingAttr sharding = operands[index];
+    if (!sharding)
+      return false;
+    if (sharding.isPartial()) {
+      if (sharding.getKind() != ReductionKind::Sum)
+        return false;
+      for (StringAttr axis : sharding.getPartial())
+        if (!llvm::is_contained(partial, axis))
+          partial.push_back(axis);
+      Value operand = op->getOperand(index);
+      // Other readers would have to reduce it all the same.
+      if (!llvm::all_of(operand.getUsers(),
+                        [&](Operation *user) { return user == op; }))
+        return false;
+      if (counted.insert(operand.getAsOpaquePointer()).second)
+        before += partBytes(cast<RankedTensorType>(operand.getType()), sharding,
+                            axes);
+    }
+  }
+  for (const Axes &split : factorAxes)
+    for (StringAttr axis : split)
+      if (llvm::is_contained(partial, axis))
+        return false;
+  for (Value result : op->getResults())
+    after += partBytes(cast<RankedTensorType>(result.getType()), nullptr, axes);
+  // Results are split as the op is; operands above are, too.
+  int64_t parts = 1;
+  for (const Axes &split : factorAxes)
+    parts *= axes.product(split);
+  after /= parts;
+  unsigned tensors = llvm::count_if(op->getOperandTypes(), [](Type type) {
+    return isa<RankedTensorType>(type);
+  });
+  return !partial.empty() &&
+         (after < before || (after <= before && tensors == 1));
+}
+
+OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
+                                  ArrayRef<ShardingAttr> operands,
+                                  ArrayRef<ShardingAttr> wishes,
+                                  const AxisSizes &axes) {
+  OpLayout layout;
+  layout.factorAxes =
+      LayoutChoice(op, factors, operands, wishes, axes).best();
+  for (const auto &set : factors.linear) {
+    Axes partial;
+    if (!staysPartial(op, set, operands, layout.factorAxes, axes, partial))
+      continue;
+    layout.carriedPartial = partial;
+    layout.carriedOperands.assign(set.begin(), set.end());
+    break;
+  }
+  return layout;
+}
+
+bool mlir::parc::isZero(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto fill = dyn_cast_or_null<linalg::FillOp>(op))
+    return isZero(fill.getInputs()[0]);
+  Attribute constant;
+  if (!op || !matchPattern(op, m_Constant(&constant)))
+    return false;
+  if (auto splat = dyn_cast<SplatElementsAttr>(constant))
+    constant = splat.getSplatValue<Attribute>();
+  if (auto number = dyn_cast<FloatAttr>(constant))
+    return number.getValue().isZero();
+  if (auto number = dyn_cast<IntegerAttr>(constant))
+    return number.getValue().isZero();
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Check
+//===----------------------------------------------------------------------===//
+
+static std::string printed(ArrayRef<StringAttr> axes) {
+  std::string text = "{";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(axes, os, [&](StringAttr axis) { os << axis.getValue(); });
+  return text + "}";
+}
+
+/// Every dimension of a factor is split alike. Fills in the factors' axes.
+static LogicalResult verifyDims(Operation *op, Value value, StringRef role,
+                                const ValueFactors &dims,
+                                const OpFactors &factors,
+                                SmallVectorImpl<std::optional<Axes>> &axes) {
+  ShardingAttr sharding = getSharding(value.getType());
+  if (!sharding)
+    return success();
+  for (auto [index, dim, split] : llvm::enumerate(dims, sharding.getDims())) {
+    Axes have(split.getAxes());
+    if (dim.empty() || !factors.factors[dim.front()].splittable) {
+      if (!have.empty())
+        return emitError(op->getLoc())
+               << "'" << op->getName() << "' needs dimension " << index
+               << " of its " << role << " whole, got it split over "
+               << printed(have);
+      continue;
+    }
+    auto &known = axes[dim.front()];
+    if (known && *known != have)
+      return emitError(op->getLoc())
+             << "'" << op->getName() << "' expected dimension " << index
+             << " of its " << role << " split over " << printed(*known)
+             << ", got " << printed(have);
+    known = have;
+  }
+  return success();
+}
+
+/// A partial operand is a sum and enters through a linear set all of which is
+/// partial over the same axes.
+static LogicalResult verifyPartialOperands(Operation *op,
+                                           const OpFactors &factors,
+                                           Axes &carried) {
+  SmallVector<unsigned> partialOperands;
+  for (auto [index, type] : llvm::enumerate(op->getOperandTypes())) {
+    ShardingAttr sharding = getSharding(type);
+    // What an op writes onto starts partial where its result is.
+    auto dest = dyn_cast<DestinationStyleOpInterface>(op);
+    if (!sharding || !sharding.isPartial() ||
+        (dest && dest.isDpsInit(&op->getOpOperand(index))))
+      continue;
+    partialOperands.push_back(index);
+    carried.assign(sharding.getPartial().begin(), sharding.getPartial().end());
+  }
+  if (partialOperands.empty())
+    return success();
+  for (const auto &set : factors.linear) {
+    bool covers = llvm::all_of(partialOperands, [&](unsigned index) {
+      return llvm::is_contained(set, index);
+    });
+    bool alike = llvm::all_of(set, [&](unsigned index) {
+      ShardingAttr sharding = getSharding(op->getOperand(index).getType());
+      return sharding && sharding.getKind() == ReductionKind::Sum &&
+             sharding.getPartial() == ArrayRef(carried);
+    });
+    if (covers && alike)
+      return success();
+  }
+  return emitError(op->getLoc())
+         << "'" << op->getName() << "' reads a sum unfinished over "
+         << printed(carried) << " in operand " << partialOperands.front()
+         << ", in which it is not linear";
+}
+
+static LogicalResult verifyResult(Operation *op, unsigned index,
+                                  const OpFactors &factors,
+                                  ArrayRef<Axes> factorAxes,
+                                  ArrayRef<StringAttr> carried) {
+  ShardingAttr sharding = getSharding(op->getResult(index).getType());
+  if (!sharding)
+    return success();
+  ReductionKind kind;
+  Axes expected;
+  if (failed(newPartial(factors, factors.results[index], factorAxes, kind,
+                        expected)))
+    return emitError(op->getLoc())
+           << "'" << op->getName()
+           << "' would be partial by two kinds of reduction";
+  for (StringAttr axis : carried)
+    if (!llvm::is_contained(expected, axis))
+      expected.push_back(axis);
+  Axes got(sharding.getPartial());
+  llvm::sort(expected, [](StringAttr a, StringAttr b) {
+    return a.getValue() < b.getValue();
+  });
+  llvm::sort(got, [](StringAttr a, StringAttr b) {
+    return a.getValue() < b.getValue();
+  });
+  if (got != expected || (!got.empty() && sharding.getKind() != kind))
+    return emitError(op->getLoc())
+           << "'" << op->getName() << "' expected result " << index
+           << " partial " << stringifyReductionKind(kind) << " over "
+           << printed(expected) << ", got "
+           << stringifyReductionKind(sharding.getKind()) << " over "
+           << printed(got);
+  return success();
+}
+
+LogicalResult mlir::parc::verifyOpLayout(Operation *op) {
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!shardable)
+    return success();
+  FailureOr<OpFactors> factors = shardable.getFactors();
+  if (failed(factors))
+    return failure();
+  SmallVector<std::optional<Axes>> known(factors->factors.size());
+  for (auto [index, dims] : llvm::enumerate(factors->operands))
+    if (failed(verifyDims(op, op->getOperand(index),
+                          "operand " + std::to_string(index), dims, *factors,
+                          known)))
+      return failure();
+  for (auto [index, dims] : llvm::enumerate(factors->results))
+    if (failed(verifyDims(op, op->getResult(index),
+                          "result " + std::to_string(index), dims, *factors,
+                          known)))
+      return failure();
+  SmallVector<Axes> factorAxes;
+  for (const auto &entry : known)
+    factorAxes.push_back(entry.value_or(Axes()));
+  Axes carried;
+  if (failed(verifyPartialOperands(op, *factors, carried)))
+    return failure();
+  for (unsigned index = 0; index < op->getNumResults(); ++index)
+    if (failed(verifyResult(op, index, *factors, factorAxes, carried)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,347 @@
+//===- Propagation.cpp - Layouts from a few constraints -------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Spreads axes and grains through factors to a fixed point.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Analysis/Propagation.h"
+#include "llvm/ADT/StringSet.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::parc;
+
+Propagation::Propagation(ModuleOp module, const AxisSizes &axes)
+    : module(module), axes(axes) {}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static RankedTensorType tensorOf(Type type) {
+  if (auto layers = dyn_cast<LayersType>(type))
+    type = layers.getElement();
+  return dyn_cast<RankedTensorType>(type);
+}
+
+unsigned Propagation::add(Type type) {
+  RankedTensorType tensor = tensorOf(type);
+  rows.emplace_back(tensor ? tensor.getRank() : 0);
+  types.push_back(tensor);
+  locations.push_back(module.getLoc());
+  parents.push_back(rows.size() - 1);
+  return rows.size() - 1;
+}
+
+unsigned Propagation::rowFor(Value value) {
+  auto [it, inserted] = valueRows.try_emplace(value, 0);
+  if (inserted) {
+    unsigned row = add(value.getType());
+    locations[row] = value.getLoc();
+    valueRows[value] = row;
+  }
+  return find(valueRows[value]);
+}
+
+unsigned Propagation::rowFor(FlatSymbolRefAttr symbol) {
+  auto [it, inserted] = paramRows.try_emplace(symbol.getValue(), 0);
+  if (inserted) {
+    auto param = module.lookupSymbol<ParamOp>(symbol);
+    unsigned row = add(param.getTensorType());
+    locations[row] = param.getLoc();
+    it->second = row;
+  }
+  return find(it->second);
+}
+
+unsigned Propagation::find(unsigned row) const {
+  while (parents[row] != row)
+    row = parents[row] = parents[parents[row]];
+  return row;
+}
+
+void Propagation::merge(unsigned a, unsigned b) {
+  a = find(a), b = find(b);
+  if (a != b)
+    parents[std::max(a, b)] = std::min(a, b);
+}
+
+unsigned Propagation::rowOf(Value value) const {
+  return find(valueRows.lookup(value));
+}
+
+//===----------------------------------------------------------------------===//
+// Collection
+//===----------------------------------------------------------------------===//
+
+void Propagation::tieStack(StackOp stack) {
+  ValueRange yielded = stack.getYield().getValues();
+  for (unsigned i = 0, e = stack.getCarry().size(); i < e; ++i) {
+    tie(stack.getCarry()[i], stack.getCarryArguments()[i]);
+    tie(stack.getCarryArguments()[i], yielded[i]);
+  }
+  for (auto [value, result] : llvm::zip(yielded, stack.getResults()))
+    tie(value, result);
+  for (auto [each, argument] : llvm::zip(stack.getEach(), stack.getEachArguments()))
+    tie(each, argument);
+}
+
+void Propagation::tieStep(StepOp step) {
+  for (Value argument : step.getMicro().getArguments())
+    rowFor(argument);
+  if (step.getUpdate().empty())
+    return;
+  for (Value argument : step.getUpdate().getArguments())
+    rowFor(argument);
+  for (auto [value, argument] :
+       llvm::zip(step.getMicro().front().getTerminator()->getOperands(),
+                 step.getUpdate().getArguments()))
+    tie(value, argument);
+}
+
+LogicalResult Propagation::collect(Block &block) {
+  for (Operation &op : block) {
+    for (Value result : op.getResults())
+      rowFor(result);
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      merge(rowFor(load.getParamAttr()), rowFor(load.getResult()));
+    } else if (auto store = dyn_cast<StoreOp>(op)) {
+      merge(rowFor(store.getParamAttr()), rowFor(store.getInput()));
+    } else if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      merge(rowFor(accumulate.getParamAttr()), rowFor(accumulate.getInput()));
+    } else if (auto constraint = dyn_cast<ConstraintOp>(op)) {
+      tie(constraint.getInput(), constraint.getResult());
+    } else if (auto stack = dyn_cast<StackOp>(op)) {
+      for (Value argument : stack.getBlock()->getArguments())
+        rowFor(argument);
+      if (failed(collect(*stack.getBlock())))
+        return failure();
+      tieStack(stack);
+    } else if (auto shardable = dyn_cast<ShardableOpInterface>(op)) {
+      FailureOr<OpFactors> opFactors = shardable.getFactors();
+      if (failed(opFactors))
+        return emitError(op.getLoc())
+               << "'" << op.getName() << "' does not tell what can be split in it";
+      factors.insert({&op, std::move(*opFactors)});
+    } else if (!op.hasTrait<OpTrait::IsTerminator>() && !isa<ObserveOp>(op) &&
+               op.getNumResults() > 0 && !op.hasTrait<OpTrait::ConstantLike>()) {
+      if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+        return emitError(op.getLoc())
+               << "'" << op.getName()
+               << "' has no sharding rule; give the op ShardableOpInterface or "
+                  "a decomposition";
+    }
+  }
+  return success();
+}
+
+LogicalResult Propagation::initialize() {
+  for (StepOp step : module.getOps<StepOp>()) {
+    if (failed(collect(step.getMicro().front())))
+      return failure();
+    if (!step.getUpdate().empty() && failed(collect(step.getUpdate().front())))
+      return failure();
+    tieStep(step);
+  }
+  for (ParamOp param : module.getOps<ParamOp>())
+    rowFor(FlatSymbolRefAttr::get(param.getSymNameAttr()));
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto &[op, opFactors] : factors)
+      changed |= spreadGrains(op, opFactors);
+  }
+  return seed();
+}
+
+//===----------------------------------------------------------------------===//
+// Seeds
+//===----------------------------------------------------------------------===//
+
+LogicalResult Propagation::seedRow(Location loc, unsigned row,
+                                   ShardingAttr sharding) {
+  for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
+    DimPlace &place = rows[row][index];
+    place.grain = std::lcm(place.grain, dim.getGrain());
+    for (StringAttr axis : dim.getAxes()) {
+      if (!axes.has(axis))
+        return emitError(loc) << "unknown axis '" << axis.getValue()
+                              << "' in a sharding; the mesh has no such axis";
+      constrained.insert(axis.getValue());
+    }
+    if (place.axes.empty())
+      place.axes.assign(dim.getAxes().begin(), dim.getAxes().end());
+    else if (!dim.empty() && ArrayRef(place.axes) != dim.getAxes())
+      return emitError(loc) << "conflicting shardings of one value: dimension "
+                            << index << " is split in two ways; remove one";
+  }
+  return success();
+}
+
+LogicalResult Propagation::seed() {
+  for (ParamOp param : module.getOps<ParamOp>())
+    if (ShardingAttr sharding = param.getShardingAttr())
+      if (failed(seedRow(param.getLoc(),
+                         rowFor(FlatSymbolRefAttr::get(param.getSymNameAttr())),
+                         sharding)))
+        return failure();
+  WalkResult result = module.walk([&](ConstraintOp op) {
+    return WalkResult(seedRow(op.getLoc(), rowOf(op.getResult()),
+                              op.getSharding()));
+  });
+  return failure(result.wasInterrupted());
+}
+
+bool Propagation::place(Value value, unsigned dim, StringAttr axis) {
+  SmallVector<DimPlace> &places = rows[rowOf(value)];
+  for (const DimPlace &place : places)
+    if (llvm::is_contained(place.axes, axis))
+      return false;
+  places[dim].axes.push_back(axis);
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Spreading
+//===----------------------------------------------------------------------===//
+
+SmallVector<Propagation::Use>
+Propagation::uses(Operation *op, const OpFactors &opFactors) const {
+  SmallVector<Use> result;
+  for (auto [operand, dims] : llvm::zip(op->getOperands(), opFactors.operands))
+    if (!dims.empty())
+      result.push_back({rowOf(operand), &dims});
+  for (auto [value, dims] : llvm::zip(op->getResults(), opFactors.results))
+    if (!dims.empty())
+      result.push_back({rowOf(value), &dims});
+  return result;
+}
+
+bool Propagation::spreadGrains(Operation *op, OpFactors &opFactors) {
+  bool changed = false;
+  for (const Use &use : uses(op, opFactors))
+    for (auto [index, dim] : llvm::enumerate(*use.factors)) {
+      if (dim.empty())
+        continue;
+      int64_t minor = 1;
+      for (unsigned factor : ArrayRef(dim).drop_front())
+        minor *= opFactors.factors[factor].size;
+      Factor &major = opFactors.factors[dim.front()];
+      int64_t &grain = rows[use.row][index].grain;
+      // Both sides in elements of the dimension.
+      int64_t joined = std::lcm(grain, major.grain * minor);
+      changed |= joined != grain || joined / minor != major.grain;
+      grain = joined;
+      major.grain = joined / minor;
+    }
+  return changed;
+}
+
+bool Propagation::spreadAxes(Operation *op, const OpFactors &opFactors) {
+  bool changed = false;
+  SmallVector<Use> all = uses(op, opFactors);
+  for (auto [index, factor] : llvm::enumerate(opFactors.factors)) {
+    if (!factor.splittable)
+      continue;
+    ArrayRef<StringAttr> wish;
+    auto forEachDim = [&](function_ref<void(unsigned, DimPlace &)> body) {
+      for (const Use &use : all)
+        for (auto [dim, dimFactors] : llvm::enumerate(*use.factors))
+          if (!dimFactors.empty() && dimFactors.front() == index)
+            body(use.row, rows[use.row][dim]);
+    };
+    forEachDim([&](unsigned, DimPlace &place) {
+      if (wish.empty())
+        wish = place.axes;
+    });
+    if (wish.empty())
+      continue;
+    SmallVector<StringAttr, 2> wanted(wish);
+    forEachDim([&](unsigned row, DimPlace &place) {
+      if (!place.axes.empty())
+        return;
+      for (const DimPlace &other : rows[row])
+        for (StringAttr axis : wanted)
+          if (llvm::is_contained(other.axes, axis))
+            return;
+      place.axes = wanted;
+      changed = true;
+    });
+  }
+  return changed;
+}
+
+void Propagation::spread() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto &[op, opFactors] : factors)
+      changed |= spreadAxes(op, opFactors);
+    for (auto it = factors.rbegin(); it != factors.rend(); ++it)
+      changed |= spreadAxes(it->first, it->second);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+LogicalResult Propagation::check() {
+  for (unsigned row = 0; row < rows.size(); ++row) {
+    if (find(row) != row || !types[row])
+      continue;
+    for (auto [dim, place] : llvm::enumerate(rows[row])) {
+      int64_t parts = axes.product(place.axes);
+      int64_t size = types[row].getDimSize(dim), units = size / place.grain;
+      if (parts <= units)
+        continue;
+      InFlightDiagnostic diag = emitError(locations[row]);
+      diag << "more parts than units: dimension " << dim << " of size " << size
+           << " has " << units << " units";
+      if (place.grain > 1)
+        diag << " of " << place.grain;
+      diag << ", expected at least " << parts << " for";
+      for (StringAttr axis : place.axes)
+        diag << " " << axis.getValue() << "=" << axes.of(axis);
+      diag << "; make the axis smaller";
+      return diag;
+    }
+  }
+  return success();
+}
+
+ShardingAttr
+Propagation::withGrains(Value value,
+                        ArrayRef<SmallVector<StringAttr>> dims) const {
+  MLIRContext *context = module.getContext();
+  SmallVector<DimShardingAttr> result;
+  const SmallVector<DimPlace> &places = rows[rowOf(value)];
+  for (auto [axesOfDim, place] : llvm::zip(dims, places))
+    result.push_back(DimShardingAttr::get(
+        context, axesOfDim, axesOfDim.empty() ? 1 : place.grain));
+  return ShardingAttr::get(context, result, ReductionKind::Sum,
+                           ArrayRef<StringAttr>{});
+}
+
+static ShardingAttr toSharding(MLIRContext *context,
+                               ArrayRef<DimPlace> places) {
+  SmallVector<DimShardingAttr> dims;
+  for (const DimPlace &place : places)
+    dims.push_back(DimShardingAttr::get(context, place.axes,
+                                        place.axes.empty() ? 1 : place.grain));
+  return ShardingAttr::get(context, dims, ReductionKind::Sum,
+                           ArrayRef<StringAttr>{});
+}
+
+ShardingAttr Propagation::layoutOf(Value value) const {
+  return toSharding(module.getContext(), rows[rowOf(value)]);
+}
+
+ShardingAttr Propagation::layoutOf(ParamOp param) const {
+  return toSharding(module.getContext(),
+                    rows[find(paramRows.lookup(param.getSymName()))]);
+}

@@ -1,0 +1,387 @@
+//===- Shard.cpp - Layouts and reshards -----------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Writes the layouts that propagation and strategy found down as encodings,
+/// op by op in program order, and inserts a reshard wherever a value is needed in
+/// another layout than it is made in.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Analysis/OpLayout.h"
+#include "parc/Transforms/Passes.h"
+
+namespace mlir::parc {
+#define GEN_PASS_DEF_SHARD
+#include "parc/Transforms/Passes.h.inc"
+} // namespace mlir::parc
+
+using namespace mlir;
+using namespace mlir::parc;
+
+namespace {
+
+/// Writes down the layouts of one module.
+class Sharder {
+public:
+  Sharder(ModuleOp module, const Propagation &propagation,
+          const AxisSizes &axes)
+      : module(module), propagation(propagation), axes(axes) {}
+
+  LogicalResult run();
+  unsigned numReshards = 0;
+
+private:
+  LogicalResult shardStep(StepOp step);
+  LogicalResult shardBlock(Block &block);
+  LogicalResult shardOp(Operation *op);
+  LogicalResult shardStack(StackOp stack);
+  void shardConstraint(ConstraintOp op);
+  void finishAccumulates();
+
+  static void setLayout(Value value, ShardingAttr sharding);
+  /// Makes `operand` have the layout `wanted`, by a reshard where needed.
+  void require(OpOperand &operand, ShardingAttr wanted);
+  void requireInits(Operation *op);
+  ShardingAttr operandLayout(Operation *op, unsigned index,
+                             const OpFactors &factors, const OpLayout &layout);
+  std::string reason(OpOperand &operand, ShardingAttr from, ShardingAttr to);
+
+  ModuleOp module;
+  const Propagation &propagation;
+  const AxisSizes &axes;
+  /// Reshards by source, target and block, so that each is made once.
+  DenseMap<std::pair<Value, Attribute>, SmallVector<ReshardOp>> made;
+  /// Axes over which each parameter's accumulated slot is partial.
+  llvm::StringMap<Axes> slotPartial;
+  SmallVector<AccumulateOp> accumulates;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reshards
+//===----------------------------------------------------------------------===//
+
+void Sharder::setLayout(Value value, ShardingAttr sharding) {
+  Type type = value.getType();
+  if (auto layers = dyn_cast<LayersType>(type)) {
+    auto tensor = cast<RankedTensorType>(layers.getElement());
+    value.setType(LayersType::get(type.getContext(),
+                                  withSharding(tensor, sharding)));
+    return;
+  }
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    value.setType(withSharding(tensor, sharding));
+}
+
+static std::string listed(ArrayRef<StringAttr> axes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      axes, os, [&](StringAttr axis) { os << axis.getValue(); }, "+");
+  return text;
+}
+
+std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
+                            ShardingAttr to) {
+  Operation *producer = operand.get().getDefiningOp();
+  std::string made = producer ? describe(producer) : std::string("the input");
+  std::string reader = describe(operand.getOwner());
+  if (isa<YieldOp>(operand.getOwner()))
+    reader = "the next layer";
+  Axes reduced;
+  for (StringAttr axis : from.getPartial())
+    if (!llvm::is_contained(to.getPartial(), axis))
+      reduced.push_back(axis);
+  if (!reduced.empty()) {
+    std::string kind = stringifyReductionKind(from.getKind()).str();
+    return made + " leaves a partial " + kind + " over " + listed(reduced) +
+           ", which " + reader + " reads whole";
+  }
+  if (to.isPartial() && !from.isPartial())
+    return made + " is added to a partial sum over " +
+           listed(to.getPartial()) + " by " + reader;
+  return made + " is laid out otherwise than " + reader + " reads it";
+}
+
+void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
+  Value value = operand.get();
+  ShardingAttr have = getSharding(value.getType());
+  if (!have || have == wanted)
+    return;
+  Operation *user = operand.getOwner();
+  auto &known = made[{value, wanted}];
+  for (ReshardOp reshard : known)
+    if (reshard->getBlock() == user->getBlock()) {
+      operand.set(reshard.getResult());
+      return;
+    }
+  OpBuilder builder(user);
+  auto type = cast<RankedTensorType>(value.getType());
+  auto reshard = ReshardOp::create(
+      builder, value.getLoc(), withSharding(type, wanted), value,
+      builder.getStringAttr(reason(operand, have, wanted)));
+  known.push_back(reshard);
+  ++numReshards;
+  operand.set(reshard.getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops with factors
+//===----------------------------------------------------------------------===//
+
+ShardingAttr Sharder::operandLayout(Operation *op, unsigned index,
+                                    const OpFactors &factors,
+                                    const OpLayout &layout) {
+  Value value = op->getOperand(index);
+  ShardingAttr have = getSharding(value.getType());
+  if (!have)
+    return nullptr;
+  SmallVector<SmallVector<StringAttr>> dims;
+  for (const Axes &dim : dimsOf(factors.operands[index], layout.factorAxes))
+    dims.emplace_back(dim.begin(), dim.end());
+  dims.resize(have.getDims().size());
+  SmallVector<DimShardingAttr> split;
+  // The grain is a property of the dimension, so the value's own row has it.
+  auto tensor = cast<RankedTensorType>(value.getType());
+  for (auto [dim, axesOfDim] : llvm::enumerate(dims)) {
+    int64_t grain = 1;
+    if (!axesOfDim.empty()) {
+      const DimFactors &dimFactors = factors.operands[index][dim];
+      grain = factors.factors[dimFactors.front()].grain;
+      for (unsigned factor : ArrayRef(dimFactors).drop_front())
+        grain *= factors.factors[factor].size;
+    }
+    split.push_back(DimShardingAttr::get(tensor.getContext(), axesOfDim, grain));
+  }
+  bool carried = llvm::is_contained(layout.carriedOperands, index);
+  return ShardingAttr::get(tensor.getContext(), split, ReductionKind::Sum,
+                           carried ? ArrayRef<StringAttr>(layout.carriedPartial)
+                                   : ArrayRef<StringAttr>());
+}
+
+/// What an op writes onto has the layout of what it writes.
+void Sharder::requireInits(Operation *op) {
+  auto dest = dyn_cast<DestinationStyleOpInterface>(op);
+  if (!dest)
+    return;
+  for (OpOperand &init : dest.getDpsInitsMutable())
+    if (OpResult result = dest.getTiedOpResult(&init))
+      require(init, getSharding(result.getType()));
+}
+
+LogicalResult Sharder::shardOp(Operation *op) {
+  const auto *entry = propagation.ops().find(op);
+  if (entry == propagation.ops().end()) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (ShardingAttr have = getSharding(operand.get().getType());
+          have && have.isPartial() && !isa<ObserveOp>(op))
+        require(operand, have.withoutPartial());
+    for (Value result : op->getResults())
+      setLayout(result, propagation.layoutOf(result));
+    return success();
+  }
+  const OpFactors &factors = entry->second;
+  SmallVector<ShardingAttr> operands, wishes;
+  for (Value operand : op->getOperands())
+    operands.push_back(getSharding(operand.getType()));
+  for (Value result : op->getResults())
+    wishes.push_back(isa<RankedTensorType>(result.getType())
+                         ? propagation.layoutOf(result)
+                         : ShardingAttr());
+  OpLayout layout = chooseLayout(op, factors, operands, wishes, axes);
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    ReductionKind kind;
+    Axes partial;
+    if (failed(newPartial(factors, factors.results[index], layout.factorAxes,
+                          kind, partial)))
+      return emitError(op->getLoc())
+             << "'" << op->getName()
+             << "' would be partial by two kinds of reduction; constrain one of "
+                "its dimensions";
+    for (StringAttr axis : layout.carriedPartial)
+      if (!llvm::is_contained(partial, axis))
+        partial.push_back(axis);
+    SmallVector<SmallVector<StringAttr>> dims;
+    for (const Axes &dim : dimsOf(factors.results[index], layout.factorAxes))
+      dims.emplace_back(dim.begin(), dim.end());
+    setLayout(result,
+              propagation.withGrains(result, dims).withPartial(kind, partial));
+  }
+  auto dest = dyn_cast<DestinationStyleOpInterface>(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (dest && dest.isDpsInit(&operand))
+      continue;
+    if (ShardingAttr wanted = operandLayout(op, operand.getOperandNumber(),
+                                            factors, layout))
+      require(operand, wanted);
+  }
+  requireInits(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult Sharder::shardStack(StackOp stack) {
+  for (auto [operand, argument] :
+       llvm::zip(stack.getCarryMutable(), stack.getCarryArguments())) {
+    ShardingAttr wanted = propagation.layoutOf(argument);
+    require(operand, wanted);
+    setLayout(argument, wanted);
+  }
+  for (auto [each, argument] : llvm::zip(stack.getEach(), stack.getEachArguments()))
+    argument.setType(cast<LayersType>(each.getType()).getElement());
+  if (failed(shardBlock(*stack.getBlock())))
+    return failure();
+  size_t carried = stack.getCarry().size(), reduced = stack.getReductions();
+  for (OpOperand &operand : stack.getYield()->getOpOperands()) {
+    unsigned index = operand.getOperandNumber();
+    ShardingAttr have = getSharding(operand.get().getType());
+    if (index < carried)
+      require(operand, propagation.layoutOf(stack.getResult(index)));
+    else if (index >= carried + reduced && have.isPartial())
+      require(operand, have.withoutPartial());
+    setLayout(stack.getResult(index), getSharding(operand.get().getType()));
+  }
+  return success();
+}
+
+void Sharder::shardConstraint(ConstraintOp op) {
+  ShardingAttr wanted = propagation.layoutOf(op.getResult());
+  require(op.getInputMutable(), wanted);
+  op.getResult().replaceAllUsesWith(op.getInput());
+  op.erase();
+}
+
+LogicalResult Sharder::shardBlock(Block &block) {
+  for (Operation &operation : llvm::make_early_inc_range(block)) {
+    if (auto load = dyn_cast<LoadOp>(operation)) {
+      ShardingAttr layout = propagation.layoutOf(load.getResult());
+      if (load.getSlot() == "grad")
+        if (auto it = slotPartial.find(load.getParam()); it != slotPartial.end())
+          layout = layout.withPartial(ReductionKind::Sum, it->second);
+      setLayout(load.getResult(), layout);
+    } else if (auto store = dyn_cast<StoreOp>(operation)) {
+      require(store.getInputMutable(), propagation.layoutOf(store.getInput()));
+    } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
+      ShardingAttr have = getSharding(accumulate.getInput().getType());
+      require(accumulate.getInputMutable(),
+              propagation.layoutOf(accumulate.getInput())
+                  .withPartial(have.getKind(), have.getPartial()));
+      accumulates.push_back(accumulate);
+    } else if (auto stack = dyn_cast<StackOp>(operation)) {
+      if (failed(shardStack(stack)))
+        return failure();
+    } else if (auto constraint = dyn_cast<ConstraintOp>(operation)) {
+      shardConstraint(constraint);
+    } else if (!operation.hasTrait<OpTrait::IsTerminator>()) {
+      if (failed(shardOp(&operation)))
+        return failure();
+    }
+  }
+  return success();
+}
+
+/// All that is added to a slot is partial over the same axes: what is not, is
+/// owned by one coordinate of the others.
+void Sharder::finishAccumulates() {
+  auto tableOrder = [&](Axes &list) {
+    llvm::sort(list, [&](StringAttr a, StringAttr b) {
+      return llvm::find(axes.names(), a.getValue()) <
+             llvm::find(axes.names(), b.getValue());
+    });
+  };
+  for (AccumulateOp accumulate : accumulates) {
+    Axes &all = slotPartial[accumulate.getParam()];
+    for (StringAttr axis : getSharding(accumulate.getInput().getType()).getPartial())
+      if (!llvm::is_contained(all, axis))
+        all.push_back(axis);
+    tableOrder(all);
+  }
+  for (AccumulateOp accumulate : accumulates) {
+    ShardingAttr have = getSharding(accumulate.getInput().getType());
+    const Axes &all = slotPartial[accumulate.getParam()];
+    Axes partial(have.getPartial());
+    tableOrder(partial);
+    if (partial != all)
+      require(accumulate.getInputMutable(),
+              have.withPartial(ReductionKind::Sum, all));
+  }
+  // Accumulation discharges the axis of micro-batches.
+  for (auto &entry : slotPartial)
+    llvm::erase_if(entry.second, [](StringAttr axis) {
+      return axis.getValue() == kMicroBatchAxis;
+    });
+  accumulates.clear();
+}
+
+LogicalResult Sharder::shardStep(StepOp step) {
+  for (Value argument : step.getMicro().getArguments())
+    setLayout(argument, propagation.layoutOf(argument));
+  if (failed(shardBlock(step.getMicro().front())))
+    return failure();
+  finishAccumulates();
+  if (step.getUpdate().empty())
+    return success();
+  Block &update = step.getUpdate().front();
+  for (Value argument : update.getArguments())
+    setLayout(argument, propagation.layoutOf(argument));
+  for (auto [value, argument] :
+       llvm::zip(step.getMicro().front().getTerminator()->getOperands(),
+                 update.getArguments())) {
+    ShardingAttr have = getSharding(value.getType());
+    Axes partial;
+    for (StringAttr axis : have.getPartial())
+      if (axis.getValue() != kMicroBatchAxis)
+        partial.push_back(axis);
+    setLayout(argument, have.withPartial(have.getKind(), partial));
+  }
+  if (failed(shardBlock(update)))
+    return failure();
+  for (OpOperand &operand : update.getTerminator()->getOpOperands()) {
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    require(operand,
+            ShardingAttr::replicated(module.getContext(), type.getRank()));
+  }
+  return success();
+}
+
+LogicalResult Sharder::run() {
+  for (ParamOp param : module.getOps<ParamOp>())
+    param.setShardingAttr(propagation.layoutOf(param));
+  for (StepOp step : module.getOps<StepOp>())
+    if (failed(shardStep(step)))
+      return failure();
+  return success();
+}
+
+namespace {
+struct ShardPass : public parc::impl::ShardBase<ShardPass> {
+  using ShardBase::ShardBase;
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    AxisSizes axes(module, microBatches);
+    Propagation propagation(module, axes);
+    if (failed(propagation.initialize()))
+      return signalPassFailure();
+    propagation.spread();
+    if (strategy)
+      applyStrategy(module, propagation, axes);
+    if (failed(propagation.check()))
+      return signalPassFailure();
+    Sharder sharder(module, propagation, axes);
+    if (failed(sharder.run()))
+      return signalPassFailure();
+    numReshards += sharder.numReshards;
+  }
+};
+} // namespace
