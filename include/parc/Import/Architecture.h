@@ -1,0 +1,126 @@
+//===- Architecture.h - What sets one architecture apart --------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// An architecture is a description: which parts a decoder layer has, how
+/// config.json spells its sizes, how checkpoints name its tensors, and which
+/// values of which fields are supported. One builder makes the model of any
+/// description.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_IMPORT_ARCHITECTURE_H
+#define PARC_IMPORT_ARCHITECTURE_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace mlir::parc {
+
+enum class NormKind { Rms, Layer };
+enum class PositionKind { Learned, Rotary };
+enum class MlpKind { Plain, Gated };
+
+/// The order of a weight's dimensions in a checkpoint: `OutIn` is a linear
+/// layer's, `InOut` that of a one-wide convolution.
+enum class WeightLayout { OutIn, InOut };
+
+/// How config.json spells the fields that are used. An empty name: the
+/// architecture has no such field.
+struct ConfigKeys {
+  StringRef hidden = "hidden_size";
+  StringRef layers = "num_hidden_layers";
+  StringRef heads = "num_attention_heads";
+  StringRef kvHeads = "num_key_value_heads";
+  StringRef headDim = "head_dim";
+  StringRef ffn = "intermediate_size";
+  StringRef vocab = "vocab_size";
+  StringRef maxPositions = "max_position_embeddings";
+  StringRef epsilon = "rms_norm_eps";
+  StringRef activation = "hidden_act";
+  StringRef window;
+  StringRef attentionBias;
+  StringRef mlpBias;
+  StringRef scaleScores;
+  StringRef embeddingDropout;
+  StringRef attentionDropout = "attention_dropout";
+  StringRef residualDropout;
+};
+
+/// What transformers assumes where config.json leaves a field out.
+struct ConfigDefaults {
+  StringRef activation = "silu";
+  bool tied = false;
+  double epsilon = 1e-6;
+  double initializerRange = 0.02;
+  double dropout = 0.0;
+  /// 0: hidden size over heads.
+  int64_t headDim = 0;
+  /// 0: none.
+  int64_t window = 0;
+  /// 0: required. Else the inner size is this many hidden sizes.
+  int64_t ffnFactor = 0;
+};
+
+/// Where a checkpoint keeps each tensor, without `.weight` and `.bias`; `{}`
+/// stands for the layer's number.
+struct CheckpointNames {
+  StringRef embed, position, finalNorm, head;
+  StringRef attnNorm, q, k, v, o, qNorm, kNorm;
+  StringRef mlpNorm, gate, up, down;
+};
+
+/// A field that is supported with some values only.
+struct ValueRule {
+  StringRef key;
+  /// The supported values, a JSON array.
+  StringRef allowed;
+};
+
+/// One architecture of decoder.
+struct Architecture {
+  /// `model_type` and `architectures` of config.json.
+  StringRef modelType, className;
+  NormKind norm = NormKind::Rms;
+  PositionKind positions = PositionKind::Rotary;
+  MlpKind mlp = MlpKind::Gated;
+  WeightLayout layout = WeightLayout::OutIn;
+  /// q, k and v are one checkpoint tensor, side by side in its outputs.
+  bool fusedQkv = false;
+  /// Each head of q and k is normalised before the rotation.
+  bool qkNorm = false;
+  /// Biases that are always there; `keys.attentionBias` and `keys.mlpBias`
+  /// add theirs.
+  bool qkvBias = false, outputBias = false, mlpBias = false;
+  /// The two projections into the residual stream start smaller, by
+  /// 1/sqrt(2 * layers).
+  bool scaledResidualInit = false;
+  ConfigKeys keys;
+  ConfigDefaults defaults;
+  CheckpointNames names;
+  SmallVector<ValueRule> rules;
+  /// Fields that do not change a training step, beside those of every model.
+  SmallVector<StringRef> harmless;
+};
+
+const Architecture &getGpt2Architecture();
+const Architecture &getLlamaArchitecture();
+const Architecture &getMistralArchitecture();
+const Architecture &getQwen2Architecture();
+const Architecture &getQwen3Architecture();
+
+/// Every architecture, in the order of their names.
+ArrayRef<const Architecture *> getArchitectures();
+
+/// The architecture of a `model_type`; null where it is not supported.
+const Architecture *findArchitecture(StringRef modelType);
+
+} // namespace mlir::parc
+
+#endif // PARC_IMPORT_ARCHITECTURE_H

@@ -1,0 +1,131 @@
+//===- ModelBuilder.cpp - Writes a model's ops ----------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Single lines: a linear map, a norm, a split into heads.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::parc;
+
+static Type getElementType(Builder &builder, ElementKind kind) {
+  switch (kind) {
+  case ElementKind::F32:
+    return builder.getF32Type();
+  case ElementKind::F64:
+    return builder.getF64Type();
+  case ElementKind::BF16:
+    return builder.getBF16Type();
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
+                           BatchOptions batch)
+    : context(context), config(config), architecture(*config.architecture),
+      batch(batch), builder(context),
+      element(getElementType(builder, config.element)) {}
+
+RankedTensorType ModelBuilder::tensorOf(ArrayRef<int64_t> shape) const {
+  return RankedTensorType::get(shape, element);
+}
+
+RankedTensorType ModelBuilder::integersOf(ArrayRef<int64_t> shape) const {
+  return RankedTensorType::get(shape, IntegerType::get(context, 64));
+}
+
+RankedTensorType ModelBuilder::withLast(Value value, int64_t size) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = size;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+Location ModelBuilder::at(StringRef name) const {
+  return NameLoc::get(StringAttr::get(context, name));
+}
+
+Value ModelBuilder::load(StringRef symbol) {
+  return LoadOp::create(builder, at(symbol), types.lookup(symbol),
+                        FlatSymbolRefAttr::get(context, symbol));
+}
+
+Value ModelBuilder::linear(StringRef name, StringRef symbol, Value x,
+                           bool bias) {
+  bool transposed = architecture.layout == WeightLayout::InOut;
+  Value weight = load(symbol);
+  auto type = cast<RankedTensorType>(weight.getType());
+  Value y = nn::LinearOp::create(
+      builder, at(name), withLast(x, type.getDimSize(transposed ? 1 : 0)), x,
+      weight, transposed ? builder.getUnitAttr() : nullptr);
+  if (!bias)
+    return y;
+  Value added = load((symbol + "_bias").str());
+  return nn::BiasAddOp::create(builder, at(name), y.getType(), y, added);
+}
+
+Value ModelBuilder::norm(StringRef name, StringRef symbol, Value x) {
+  Value weight = load(symbol);
+  if (architecture.norm == NormKind::Rms)
+    return nn::RmsNormOp::create(builder, at(name), x.getType(), x, weight,
+                                 number(config.epsilon));
+  Value bias = load((symbol + "_bias").str());
+  return nn::LayerNormOp::create(builder, at(name), x.getType(), x, weight,
+                                 bias, number(config.epsilon));
+}
+
+Value ModelBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
+  RankedTensorType type =
+      tensorOf({batch.batch, batch.sequence, heads, config.headDim});
+  SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}};
+  return tensor::ExpandShapeOp::create(builder, at(name), type, x, groups);
+}
+
+Value ModelBuilder::joinHeads(StringRef name, Value x) {
+  RankedTensorType type =
+      tensorOf({batch.batch, batch.sequence, config.heads * config.headDim});
+  SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}};
+  return tensor::CollapseShapeOp::create(builder, at(name), type, x, groups);
+}
+
+Value ModelBuilder::headNorm(StringRef name, StringRef symbol, Value x) {
+  return architecture.qkNorm ? norm(name, symbol, x) : x;
+}
+
+Value ModelBuilder::rope(StringRef name, Value x) {
+  if (!cosines)
+    return x;
+  return nn::RopeOp::create(builder, at(name), x.getType(), x, cosines, sines,
+                            /*interleaved=*/nullptr);
+}
+
+Value ModelBuilder::activate(StringRef name, Value x) {
+  if (config.activation == ActivationKind::Silu)
+    return nn::SiluOp::create(builder, at(name), x.getType(), x);
+  bool exact = config.activation == ActivationKind::GeluExact;
+  return nn::GeluOp::create(builder, at(name), x.getType(), x,
+                            exact ? builder.getUnitAttr() : nullptr);
+}
+
+Value ModelBuilder::dropout(StringRef name, Value x, double rate) {
+  if (rate == 0.0)
+    return x;
+  return nn::DropoutOp::create(builder, at(name), x.getType(), x, seed, layer,
+                               ValueRange(), number(rate),
+                               builder.getI64IntegerAttr(nextSite++),
+                               /*shape=*/nullptr);
+}
+
+Value ModelBuilder::add(StringRef name, Value a, Value b) {
+  return arith::AddFOp::create(builder, at(name), a, b);
+}

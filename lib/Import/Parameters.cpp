@@ -1,0 +1,188 @@
+//===- Parameters.cpp - The parameters of a model -------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The table of parameters that a config calls for. The order is that of use.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Import/Parameters.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::parc;
+
+namespace {
+/// Collects the parameters of one config.
+class Table {
+public:
+  explicit Table(const ModelConfig &config)
+      : config(config), architecture(*config.architecture),
+        names(architecture.names) {}
+
+  SmallVector<ParameterSpec> take() {
+    addEmbeddings();
+    addAttention();
+    addMlp();
+    perLayer = false;
+    addNorm("final_norm", names.finalNorm, config.hidden);
+    if (!config.tied)
+      add("head", names.head, {config.vocab, config.hidden},
+          config.initializerRange)
+          .multiplied = true;
+    return std::move(table);
+  }
+
+private:
+  ParameterSpec &add(StringRef symbol, StringRef checkpoint,
+                     ArrayRef<int64_t> shape, double std) {
+    ParameterSpec &spec = table.emplace_back();
+    spec.symbol = symbol.str();
+    spec.shape.assign(shape.begin(), shape.end());
+    spec.perLayer = perLayer;
+    spec.std = std;
+    spec.checkpoint = (checkpoint + ".weight").str();
+    return spec;
+  }
+
+  ParameterSpec &addConstant(const Twine &symbol, const Twine &checkpoint,
+                             int64_t size, double value) {
+    ParameterSpec &spec = add(symbol.str(), "", {size}, 0.0);
+    spec.value = value;
+    spec.checkpoint = checkpoint.str();
+    return spec;
+  }
+
+  void addNorm(StringRef symbol, StringRef checkpoint, int64_t size) {
+    addConstant(symbol, checkpoint + ".weight", size, 1.0);
+    if (architecture.norm == NormKind::Layer)
+      addConstant(symbol + "_bias", checkpoint + ".bias", size, 0.0);
+  }
+
+  /// A weight from `in` to `out` elements; `part` counts the boxes of a fused
+  /// tensor, `parts` of them in all.
+  void addLinear(StringRef symbol, StringRef checkpoint, int64_t in,
+                 int64_t out, bool bias, bool residual = false,
+                 int64_t part = 0, int64_t parts = 1) {
+    bool inOut = architecture.layout == WeightLayout::InOut;
+    double std = config.initializerRange;
+    if (residual && architecture.scaledResidualInit)
+      std /= std::sqrt(2.0 * static_cast<double>(config.layers));
+    ParameterSpec &weight = inOut ? add(symbol, checkpoint, {in, out}, std)
+                                  : add(symbol, checkpoint, {out, in}, std);
+    weight.multiplied = true;
+    if (parts > 1)
+      setBox(weight, inOut ? 1 : 0, part * out, parts * out);
+    if (!bias)
+      return;
+    ParameterSpec &added =
+        addConstant(symbol + "_bias", checkpoint + ".bias", out, 0.0);
+    if (parts > 1)
+      setBox(added, 0, part * out, parts * out);
+  }
+
+  static void setBox(ParameterSpec &spec, unsigned dim, int64_t offset,
+                     int64_t size) {
+    spec.boxShape = spec.shape;
+    spec.boxShape[dim] = size;
+    spec.boxOffsets.assign(spec.shape.size(), 0);
+    spec.boxOffsets[dim] = offset;
+  }
+
+  void addEmbeddings() {
+    add("embed", names.embed, {config.vocab, config.hidden},
+        config.initializerRange)
+        .multiplied = config.tied;
+    if (architecture.positions == PositionKind::Learned)
+      add("position", names.position, {config.maxPositions, config.hidden},
+          config.initializerRange);
+  }
+
+  void addAttention() {
+    perLayer = true;
+    int64_t hidden = config.hidden;
+    int64_t query = config.heads * config.headDim;
+    int64_t key = config.kvHeads * config.headDim;
+    bool bias = config.qkvBias;
+    int64_t parts = architecture.fusedQkv ? 3 : 1;
+    addNorm("attn_norm", names.attnNorm, hidden);
+    addLinear("q", names.q, hidden, query, bias, false, 0, parts);
+    addLinear("k", names.k, hidden, key, bias, false, 1, parts);
+    addLinear("v", names.v, hidden, key, bias, false, 2, parts);
+    if (architecture.qkNorm) {
+      addNorm("q_norm", names.qNorm, config.headDim);
+      addNorm("k_norm", names.kNorm, config.headDim);
+    }
+    addLinear("o", names.o, query, hidden, config.outputBias, true);
+  }
+
+  void addMlp() {
+    bool bias = config.mlpBias;
+    addNorm("mlp_norm", names.mlpNorm, config.hidden);
+    if (architecture.mlp == MlpKind::Gated)
+      addLinear("gate", names.gate, config.hidden, config.ffn, bias);
+    addLinear("up", names.up, config.hidden, config.ffn, bias);
+    addLinear("down", names.down, config.ffn, config.hidden, bias, true);
+  }
+
+  const ModelConfig &config;
+  const Architecture &architecture;
+  const CheckpointNames &names;
+  bool perLayer = false;
+  SmallVector<ParameterSpec> table;
+};
+} // namespace
+
+SmallVector<ParameterSpec>
+mlir::parc::getParameters(const ModelConfig &config) {
+  return Table(config).take();
+}
+
+/// The elements of all parameters for which `counts`; nothing from 2^62 on.
+static std::optional<int64_t>
+countElements(const ModelConfig &config,
+              llvm::function_ref<bool(const ParameterSpec &)> counts) {
+  int64_t total = 0;
+  for (const ParameterSpec &spec : getParameters(config)) {
+    if (!counts(spec))
+      continue;
+    int64_t elements = spec.perLayer ? config.layers : 1;
+    for (int64_t size : spec.shape)
+      if (llvm::MulOverflow(elements, size, elements))
+        return std::nullopt;
+    if (llvm::AddOverflow(total, elements, total) ||
+        total >= (int64_t{1} << 62))
+      return std::nullopt;
+  }
+  return total;
+}
+
+std::optional<int64_t> mlir::parc::countParameters(const ModelConfig &config) {
+  return countElements(config, [](const ParameterSpec &) { return true; });
+}
+
+TokenFlops mlir::parc::getTokenFlops(const ModelConfig &config,
+                                     int64_t sequence) {
+  TokenFlops flops;
+  flops.weights =
+      6.0 *
+      static_cast<double>(countElements(config, [](const ParameterSpec &spec) {
+                            return spec.multiplied;
+                          }).value_or(0));
+  double length = static_cast<double>(sequence);
+  double window =
+      std::min(length, static_cast<double>(config.window.value_or(sequence)));
+  // The first `window` positions see 1, 2, ... keys, all later ones a window.
+  double seen = window * (window + 1) / 2 + (length - window) * window;
+  double perKey = 12.0 * static_cast<double>(config.layers) *
+                  static_cast<double>(config.heads * config.headDim);
+  flops.causalAttention = perKey * seen / length;
+  flops.fullAttention = perKey * length;
+  return flops;
+}
