@@ -1,7 +1,6 @@
 //===- trainer.h - The main of an emitted program ---------------*- C++ -*-===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,6 @@
 //===- Tokens.cpp - Token files -------------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
-// See LICENSE for license information.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
@@ -63,9 +62,11 @@ Status TokenFile::open(const std::string &path) {
                                      std::to_string(width));
   uint64_t present = (mapBytes_ - HeaderBytes) / width;
   if (count != present || (mapBytes_ - HeaderBytes) % width)
-    return Status(Code::BadFile, path + ": expected " + std::to_string(count) +
-                                     " ids as the header says, got " +
-                                     std::to_string(present));
+    return Status(Code::BadFile,
+                  path + ": expected " + std::to_string(count) + " ids of " +
+                      std::to_string(width) +
+                      " bytes after the header, got " +
+                      std::to_string(mapBytes_ - HeaderBytes) + " bytes");
   width_ = int(width);
   count_ = int64_t(count);
   return Status();
