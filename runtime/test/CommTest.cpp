@@ -146,8 +146,8 @@ TEST_P(Collectives, BroadcastFromEveryRoot) {
     for (int root = 0; root < c.size(); ++root) {
       auto data = upload(r, samples<T>(r.id(), 5));
       PARC_TRY(c.broadcast(data.data(), 5, DTypeOf<T>::value, root, "root"));
-      PARC_TRY(expect(same(download(r, data), samples<T>(root, 5)),
-                      "broadcast"));
+      PARC_TRY(
+          expect(same(download(r, data), samples<T>(root, 5)), "broadcast"));
     }
     return Status();
   });
@@ -215,14 +215,15 @@ std::vector<Config> configs() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Backends, Collectives, ::testing::ValuesIn(configs()),
-    [](const ::testing::TestParamInfo<Config> &info) {
-      return std::string(info.param.backend == Backend::host ? "host"
-                                                             : "cuda") +
-             "_" + std::to_string(info.param.ranks) + "_" +
-             nameOf(info.param.type);
-    });
+INSTANTIATE_TEST_SUITE_P(Backends, Collectives, ::testing::ValuesIn(configs()),
+                         [](const ::testing::TestParamInfo<Config> &info) {
+                           return std::string(info.param.backend ==
+                                                      Backend::host
+                                                  ? "host"
+                                                  : "cuda") +
+                                  "_" + std::to_string(info.param.ranks) + "_" +
+                                  nameOf(info.param.type);
+                         });
 
 TEST(Determinism, SumsAreTheSameBitsOnAllRanksEveryTime) {
   // Values whose sum depends on the order.

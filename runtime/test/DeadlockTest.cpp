@@ -212,9 +212,10 @@ TEST(Death, ARankThatReturnsEarlyIsNamed) {
     return r.id() == 2 ? Status() : reduce(c, x, "loss");
   });
   EXPECT_EQ(s.code(), Code::RankFailed);
-  EXPECT_NE(s.message().find("(all_reduce 'loss' on tp) waits for rank 2, which "
-                             "has returned"),
-            std::string::npos)
+  EXPECT_NE(
+      s.message().find("(all_reduce 'loss' on tp) waits for rank 2, which "
+                       "has returned"),
+      std::string::npos)
       << s.text();
 }
 

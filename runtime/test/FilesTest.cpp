@@ -71,12 +71,12 @@ std::string one(const std::string &dtype, const std::string &shape,
 }
 
 std::string pair(const std::string &a, const std::string &b) {
-  return withHeader("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":" +
-                        a +
-                        "},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
-                        "\"data_offsets\":" +
-                        b + "}}",
-                    16);
+  return withHeader(
+      "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":" + a +
+          "},\"b\":{\"dtype\":\"F32\",\"shape\":[2],"
+          "\"data_offsets\":" +
+          b + "}}",
+      16);
 }
 
 const std::string HugeLength("\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10);
@@ -87,20 +87,23 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Hostile{"empty", "", "expected a file of at least 8 bytes, got 0"},
         Hostile{"short_length", "abc", "at least 8 bytes, got 3"},
-        Hostile{"huge_header", HugeLength, "at most 104857600 bytes, got 92233"},
+        Hostile{"huge_header", HugeLength,
+                "at most 104857600 bytes, got 92233"},
         Hostile{"header_past_end", LongerThanFile,
                 "at most 2 bytes, the rest of the file, got 64"},
-        Hostile{"no_header", withHeader("", 4), "header: at byte 0: expected a "
-                                                "value, got the end"},
+        Hostile{"no_header", withHeader("", 4),
+                "header: at byte 0: expected a "
+                "value, got the end"},
         Hostile{"no_json", withHeader("hello", 0), "expected a value, got 'h'"},
         Hostile{"truncated_json", withHeader("{\"w\":{", 0),
                 "expected '\"', got the end"},
         Hostile{"trailing_json", withHeader("{} x", 0),
                 "expected the end, got 'x'"},
         Hostile{"array", withHeader("[]", 0), "header: expected an object"},
-        Hostile{"deep", withHeader("{\"w\":" + std::string(100, '[') +
-                                       std::string(100, ']') + "}",
-                                   0),
+        Hostile{"deep",
+                withHeader("{\"w\":" + std::string(100, '[') +
+                               std::string(100, ']') + "}",
+                           0),
                 "nested too deeply"},
         Hostile{"duplicate",
                 withHeader("{\"w\":{\"dtype\":\"U8\",\"shape\":[0],"
@@ -115,9 +118,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "tensor \"w\": expected an object"},
         Hostile{"unknown_field", withHeader("{\"w\":{\"dtypo\":1}}", 0),
                 "expected dtype, shape and data_offsets, got \"dtypo\""},
-        Hostile{"unknown_dtype", one("\"F8_E4M3\"", "[4]", "[0,16]"),
-                "tensor \"w\": expected a dtype among F64, F32, F16, BF16, I64, "
-                "I32, U16, U8, got \"F8_E4M3\""},
+        Hostile{
+            "unknown_dtype", one("\"F8_E4M3\"", "[4]", "[0,16]"),
+            "tensor \"w\": expected a dtype among F64, F32, F16, BF16, I64, "
+            "I32, U16, U8, got \"F8_E4M3\""},
         Hostile{"dtype_number", one("3", "[4]", "[0,16]"),
                 "expected a string \"dtype\""},
         Hostile{"negative_size", one("\"F32\"", "[-4]", "[0,16]"),
@@ -126,8 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "integers of at least 0"},
         Hostile{"shape_text", one("\"F32\"", "\"4\"", "[0,16]"),
                 "expected an array \"shape\""},
-        Hostile{"overflow",
-                one("\"F32\"", "[4294967296,4294967296]", "[0,16]"),
+        Hostile{"overflow", one("\"F32\"", "[4294967296,4294967296]", "[0,16]"),
                 "shape [4294967296, 4294967296] overflows"},
         Hostile{"overflow_to_fit",
                 one("\"F32\"", "[4611686018427387904,4]", "[0,0]", 0),
@@ -144,9 +147,10 @@ INSTANTIATE_TEST_SUITE_P(
                 "expected two integers"},
         Hostile{"offsets_three", one("\"F32\"", "[4]", "[0,8,16]"),
                 "expected two integers"},
-        Hostile{"overlap", pair("[0,8]", "[4,12]"),
-                "tensor \"b\": overlaps another: expected data from byte 8, got "
-                "4"},
+        Hostile{
+            "overlap", pair("[0,8]", "[4,12]"),
+            "tensor \"b\": overlaps another: expected data from byte 8, got "
+            "4"},
         Hostile{"pair_short", pair("[0,8]", "[12,16]"),
                 "tensor \"b\": expected 8 bytes for [2] F32, got 4"},
         Hostile{"hole", one("\"F32\"", "[2]", "[8,16]"),
@@ -155,8 +159,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "inside the 15 bytes of data, got [0, 16]"},
         Hostile{"trailing_data", one("\"F32\"", "[4]", "[0,16]", 17),
                 "expected 16 bytes of data after the header, got 17"},
-        Hostile{"metadata",
-                withHeader("{\"__metadata__\":{\"format\":1}}", 0),
+        Hostile{"metadata", withHeader("{\"__metadata__\":{\"format\":1}}", 0),
                 "expected strings in __metadata__"}),
     [](const auto &info) { return std::string(info.param.name); });
 
@@ -270,10 +273,9 @@ TEST(Json, ValuesAndEscapes) {
   EXPECT_EQ(v.object[1].first, "\xc3\xa9\xf0\x9f\x98\x80\n");
   EXPECT_EQ(v.get("b"), nullptr);
   EXPECT_EQ(json::quote("a\"\\\n"), "\"a\\\"\\\\\\u000a\"");
-  for (const char *bad :
-       {"", "{", "[1,]", "{\"a\":1,}", "01", "1.", "-", "tru", "\"\\x\"",
-        "\"\\ud800\"", "\"\\udc00\"", "\"\n\"", "1 2", "{1:2}", "[1 2]", "+1",
-        "NaN", "1e", "\"abc"})
+  for (const char *bad : {"", "{", "[1,]", "{\"a\":1,}", "01", "1.", "-", "tru",
+                          "\"\\x\"", "\"\\ud800\"", "\"\\udc00\"", "\"\n\"",
+                          "1 2", "{1:2}", "[1 2]", "+1", "NaN", "1e", "\"abc"})
     EXPECT_FALSE(json::parse(bad, v).ok()) << bad;
 }
 

@@ -50,16 +50,18 @@ std::vector<float> iota(int64_t n) {
 
 // nvcc wants kernel lambdas in plain functions, not in bodies of tests.
 void addTransposed(Rank &r, View<float> y, View<const float> x) {
-  map<2>(r, {y.dims[0], y.dims[1]},
-         PARC_FN(int64_t i, int64_t j) { y(i, j) = y(i, j) + x(j, i); });
+  map<2>(
+      r, {y.dims[0], y.dims[1]},
+      PARC_FN(int64_t i, int64_t j) { y(i, j) = y(i, j) + x(j, i); });
 }
 void setOne(Rank &r, View<float> y) {
   map<0>(r, {}, PARC_FN() { y() = 1.0f; });
 }
 void fourDeep(Rank &r, View<float> y) {
-  map<4>(r, {2, 3, 1, 5}, PARC_FN(int64_t a, int64_t b, int64_t c, int64_t d) {
-    y(a, b, c, d) = float(1000 * a + 100 * b + 10 * c + d);
-  });
+  map<4>(
+      r, {2, 3, 1, 5}, PARC_FN(int64_t a, int64_t b, int64_t c, int64_t d) {
+        y(a, b, c, d) = float(1000 * a + 100 * b + 10 * c + d);
+      });
 }
 
 TEST_P(Kernels, Map) {
@@ -232,8 +234,7 @@ std::vector<T> product(View<const T> c, View<const T> a, View<const T> b,
   return out;
 }
 
-template <class T>
-Status checkGemm(Rank &r, int64_t m, int64_t n, int64_t k) {
+template <class T> Status checkGemm(Rank &r, int64_t m, int64_t n, int64_t k) {
   const int64_t batch = 2;
   const std::vector<std::vector<int>> orders = {
       {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}};

@@ -111,8 +111,8 @@ double worstUlp(F f, G exact, double lo, double hi) {
   for (int i = 0; i <= n; ++i) {
     float x = float(lo + (hi - lo) * i / n);
     double e = exact(double(x));
-    float ulp = std::nextafterf(std::fabs(float(e)), INFINITY) -
-                std::fabs(float(e));
+    float ulp =
+        std::nextafterf(std::fabs(float(e)), INFINITY) - std::fabs(float(e));
     if (std::fabs(e) < 1.2e-38)
       continue;
     worst = std::max(worst, std::fabs(double(f(x)) - e) / double(ulp));

@@ -144,8 +144,8 @@ TEST_P(Views, AllToAllBetweenAllDimensions) {
       onRanks([&](Rank &r, Communicator &c) {
         Bounds sb = partBounds(Full[split], 1, c.size()),
                cb = partBounds(Full[concat], 1, c.size());
-        std::vector<int64_t> lo = {0, 0, 0}, hi = Full, size = Full,
-                             lo2 = lo, hi2 = Full, size2 = Full;
+        std::vector<int64_t> lo = {0, 0, 0}, hi = Full, size = Full, lo2 = lo,
+                             hi2 = Full, size2 = Full;
         lo[concat] = cb[r.id()];
         hi[concat] = cb[r.id() + 1];
         size[concat] = hi[concat] - lo[concat];

@@ -22,12 +22,19 @@
 #include <string>
 #include <vector>
 
+#ifdef PARC_CUDA
+#include <cuda_runtime.h>
+#endif
+
 namespace parc {
 namespace test {
 
 #ifdef PARC_CUDA
 /// Devices that CUDA sees here; 0 without a driver.
-int cudaDevices();
+inline int cudaDevices() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
 #endif
 
 /// Whether \p ranks ranks of this backend can run here.
@@ -100,8 +107,7 @@ template <class T> T reduced(ReduceOp op, int ranks, int64_t i) {
   return acc;
 }
 
-template <class T>
-bool same(const std::vector<T> &a, const std::vector<T> &b) {
+template <class T> bool same(const std::vector<T> &a, const std::vector<T> &b) {
   if (a.size() != b.size())
     return false;
   for (size_t i = 0; i < a.size(); ++i)

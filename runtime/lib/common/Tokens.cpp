@@ -64,8 +64,7 @@ Status TokenFile::open(const std::string &path) {
   if (count != present || (mapBytes_ - HeaderBytes) % width)
     return Status(Code::BadFile,
                   path + ": expected " + std::to_string(count) + " ids of " +
-                      std::to_string(width) +
-                      " bytes after the header, got " +
+                      std::to_string(width) + " bytes after the header, got " +
                       std::to_string(mapBytes_ - HeaderBytes) + " bytes");
   width_ = int(width);
   count_ = int64_t(count);
