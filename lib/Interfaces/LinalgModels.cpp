@@ -15,8 +15,6 @@
 #include "Models.h"
 #include "Parc/Parc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -64,19 +62,6 @@ std::optional<ReductionKind> mlir::parc::matchCombiner(linalg::LinalgOp op,
   return std::nullopt;
 }
 
-bool mlir::parc::isZeroTensor(Value value) {
-  while (Operation *def = value.getDefiningOp()) {
-    if (auto fill = dyn_cast<linalg::FillOp>(def))
-      value = fill.getInputs().front();
-    else if (isa<ReshardOp, ConstraintOp, tensor::CastOp>(def))
-      value = def->getOperand(0);
-    else
-      return matchPattern(value, m_AnyZeroFloat()) ||
-             matchPattern(value, m_Zero());
-  }
-  return false;
-}
-
 Value mlir::parc::getCapturedTensor(Operation *op) {
   llvm::SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -104,7 +89,6 @@ private:
   ValueFactors addValue(AffineMap map, Type type);
   void addReductions();
   void addOffsets();
-  bool absorbsInit(unsigned result);
 
   linalg::LinalgOp op;
   OpFactors factors;
@@ -154,17 +138,8 @@ ValueFactors FactorBuilder::addValue(AffineMap map, Type type) {
   return dims;
 }
 
-/// True where splitting a loop that result `result` lacks cannot count its
-/// init more than once: the init is zero, or the engine sees from the linear
-/// sets that it is an addend.
-bool FactorBuilder::absorbsInit(unsigned result) {
-  unsigned init = op.getNumDpsInputs() + result;
-  return isZeroTensor(op->getOperand(init)) ||
-         llvm::any_of(factors.linear, [&](ArrayRef<unsigned> set) {
-           return llvm::is_contained(set, init);
-         });
-}
-
+/// What a split loop does to the results that lack it. The init is an addend of
+/// the chain, and whoever splits the loop makes it partial like the result.
 void FactorBuilder::addReductions() {
   SmallVector<std::optional<ReductionKind>> kinds(op.getNumLoops());
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
@@ -176,8 +151,7 @@ void FactorBuilder::addReductions() {
         continue;
       Factor &factor = factors.factors[loop];
       bool agrees = combiner && (!kinds[loop] || *kinds[loop] == *combiner);
-      bool counts = combiner == ReductionKind::Sum && !absorbsInit(i);
-      if (!agrees || counts) {
+      if (!agrees) {
         factor.splittable = false;
         continue;
       }

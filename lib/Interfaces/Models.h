@@ -46,9 +46,6 @@ BlockArgument getBodyArgument(linalg::LinalgOp op, unsigned operand);
 /// True where the body of `op` reads operand `operand`.
 bool readsOperand(linalg::LinalgOp op, unsigned operand);
 
-/// True for a tensor known to hold only zeros, through layout changes.
-bool isZeroTensor(Value value);
-
 /// The first tensor that the regions of `op` use without having it as an
 /// operand; null where there is none.
 Value getCapturedTensor(Operation *op);
