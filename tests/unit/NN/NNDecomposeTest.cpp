@@ -121,9 +121,10 @@ TEST(NNDecomposition, NarrowFloatsAreStoredOnly) {
     if (!op->getParentOfType<linalg::GenericOp>())
       return;
     StringRef name = op->getName().getStringRef();
-    if (name.starts_with("arith.") && !name.contains("trunc") &&
-        !name.contains("select") && !name.contains("constant"))
-      for (Type type : op->getResultTypes())
-        EXPECT_FALSE(type.isBF16()) << name.str();
+    if (!name.starts_with("arith.") || name.contains("trunc") ||
+        name.contains("select") || name.contains("constant"))
+      return;
+    for (Type type : op->getResultTypes())
+      EXPECT_FALSE(type.isBF16()) << name.str();
   });
 }
