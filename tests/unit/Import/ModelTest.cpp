@@ -130,7 +130,8 @@ TEST_F(Model, RotaryFrequencies) {
   // theta^(-2j/8) for theta 10^4.
   SmallVector<double> plain = rope.getFrequencies(8);
   ASSERT_EQ(plain.size(), 4u);
-  for (auto [got, want] : llvm::zip(plain, {1.0, 0.1, 0.01, 0.001}))
+  const double powers[] = {1.0, 0.1, 0.01, 0.001};
+  for (auto [got, want] : llvm::zip(plain, powers))
     EXPECT_NEAR(got, want, 1e-17);
   rope.scaling = RopeConfig::Scaling::Linear;
   rope.factor = 4.0;
@@ -141,8 +142,8 @@ TEST_F(Model, RotaryFrequencies) {
   rope.highFactor = 4.0;
   rope.originalPositions = 16;
   SmallVector<double> scaled = rope.getFrequencies(8);
-  for (auto [got, want] :
-       llvm::zip(scaled, {0.6366197723675814, 0.025, 0.0025, 0.00025}))
+  const double mixed[] = {0.6366197723675814, 0.025, 0.0025, 0.00025};
+  for (auto [got, want] : llvm::zip(scaled, mixed))
     EXPECT_NEAR(got, want, 1e-15);
   // Short waves are kept.
   rope.originalPositions = 1000;
