@@ -63,6 +63,20 @@ protected:
     return total;
   }
 
+  /// Every number that the text must carry exactly.
+  static std::vector<double> getNumbers(ModuleOp module) {
+    std::vector<double> numbers;
+    module.walk([&](Operation *op) {
+      for (NamedAttribute attribute : op->getAttrs()) {
+        if (auto number = dyn_cast<FloatAttr>(attribute.getValue()))
+          numbers.push_back(number.getValueAsDouble());
+        if (auto all = dyn_cast<DenseF64ArrayAttr>(attribute.getValue()))
+          llvm::append_range(numbers, all.asArrayRef());
+      }
+    });
+    return numbers;
+  }
+
   MLIRContext context;
 };
 
@@ -101,6 +115,8 @@ TEST_F(Model, PublishedConfigs) {
     ASSERT_TRUE(again);
     EXPECT_TRUE(succeeded(verify(*again)));
     EXPECT_EQ(countDeclared(*again), parameters);
+    // To the last bit: what is printed is the same as what was built.
+    EXPECT_EQ(getNumbers(*again), getNumbers(*module));
     EXPECT_EQ(collected.text, "");
   }
 }
