@@ -15,10 +15,9 @@
 #include "Models.h"
 #include "Parc/Parc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -46,12 +45,29 @@ static std::optional<ReductionKind> getCombiner(Operation *op,
       .Default([](Operation *) { return Kind(); });
 }
 
+/// The values of the body that depend on the init of a result other than
+/// `result`: in a reduction they change from iteration to iteration.
+static llvm::DenseSet<Value> dependOnOtherInits(linalg::LinalgOp op,
+                                                unsigned result) {
+  llvm::DenseSet<Value> depend;
+  for (unsigned i = 0; i < op->getNumResults(); ++i)
+    if (BlockArgument arg = getBodyArgument(op, op.getNumDpsInputs() + i);
+        arg && i != result)
+      depend.insert(arg);
+  for (Operation &bodyOp : *op.getBlock())
+    if (llvm::any_of(bodyOp.getOperands(),
+                     [&](Value value) { return depend.contains(value); }))
+      depend.insert(bodyOp.result_begin(), bodyOp.result_end());
+  return depend;
+}
+
 std::optional<ReductionKind> mlir::parc::matchCombiner(linalg::LinalgOp op,
                                                        unsigned result) {
   Value value = getBodyArgument(op, op.getNumDpsInputs() + result);
   Operation *yield = op.getBlock()->getTerminator();
   std::optional<ReductionKind> kind;
-  while (value && value.hasOneUse()) {
+  llvm::DenseSet<Value> moving = dependOnOtherInits(op, result);
+  while (value && value.hasOneUse() && !moving.contains(value)) {
     OpOperand &use = *value.use_begin();
     if (use.getOwner() == yield)
       return use.getOperandNumber() == result ? kind : std::nullopt;
@@ -62,19 +78,6 @@ std::optional<ReductionKind> mlir::parc::matchCombiner(linalg::LinalgOp op,
     value = use.getOwner()->getResult(0);
   }
   return std::nullopt;
-}
-
-bool mlir::parc::isZeroTensor(Value value) {
-  while (Operation *def = value.getDefiningOp()) {
-    if (auto fill = dyn_cast<linalg::FillOp>(def))
-      value = fill.getInputs().front();
-    else if (isa<ReshardOp, ConstraintOp, tensor::CastOp>(def))
-      value = def->getOperand(0);
-    else
-      return matchPattern(value, m_AnyZeroFloat()) ||
-             matchPattern(value, m_Zero());
-  }
-  return false;
 }
 
 Value mlir::parc::getCapturedTensor(Operation *op) {
@@ -104,7 +107,6 @@ private:
   ValueFactors addValue(AffineMap map, Type type);
   void addReductions();
   void addOffsets();
-  bool absorbsInit(unsigned result);
 
   linalg::LinalgOp op;
   OpFactors factors;
@@ -154,17 +156,8 @@ ValueFactors FactorBuilder::addValue(AffineMap map, Type type) {
   return dims;
 }
 
-/// True where splitting a loop that result `result` lacks cannot count its
-/// init more than once: the init is zero, or the engine sees from the linear
-/// sets that it is an addend.
-bool FactorBuilder::absorbsInit(unsigned result) {
-  unsigned init = op.getNumDpsInputs() + result;
-  return isZeroTensor(op->getOperand(init)) ||
-         llvm::any_of(factors.linear, [&](ArrayRef<unsigned> set) {
-           return llvm::is_contained(set, init);
-         });
-}
-
+/// What a split loop does to the results that lack it. The init is an addend of
+/// the chain, and whoever splits the loop makes it partial like the result.
 void FactorBuilder::addReductions() {
   SmallVector<std::optional<ReductionKind>> kinds(op.getNumLoops());
   for (unsigned i = 0; i < op->getNumResults(); ++i) {
@@ -176,8 +169,7 @@ void FactorBuilder::addReductions() {
         continue;
       Factor &factor = factors.factors[loop];
       bool agrees = combiner && (!kinds[loop] || *kinds[loop] == *combiner);
-      bool counts = combiner == ReductionKind::Sum && !absorbsInit(i);
-      if (!agrees || counts) {
+      if (!agrees) {
         factor.splittable = false;
         continue;
       }

@@ -124,12 +124,12 @@ Degree DegreeAnalysis::visit(Operation *inner) const {
 bool DegreeAnalysis::isLinear() {
   Operation *yield = op.getBlock()->getTerminator();
   unsigned firstInit = op.getNumDpsInputs();
-  bool reduces = op.getNumReductionLoops() != 0;
   for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
     if (!isLinearOrZero(get(value)))
       return false;
-    // An iteration reads what the one before yielded: linear in, linear out.
-    if (reduces && readsOperand(op, firstInit + i) && !set.test(firstInit + i))
+    // A reduction reads what it yielded: linear in, linear out. Without one,
+    // too, an init has the layout of its result.
+    if (readsOperand(op, firstInit + i) && !set.test(firstInit + i))
       return false;
   }
   return true;

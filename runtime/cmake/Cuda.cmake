@@ -1,11 +1,5 @@
 # The cuda backend: nvcc for kernels, cuBLASLt linked, NCCL loaded at run time
 # (only its header is needed), so that one binary starts everywhere.
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90)
-endif()
-set(CMAKE_CUDA_STANDARD 17)
-set(CMAKE_CUDA_STANDARD_REQUIRED ON)
-enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
 find_path(PARC_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} REQUIRED)
 

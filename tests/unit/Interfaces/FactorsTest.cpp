@@ -26,8 +26,7 @@ TEST_F(ModelTest, Contract) {
 }
 
 TEST_F(ModelTest, ContractThatCastsIsNotLinear) {
-  // A partial bf16 operand may not be extended; the f32 sum still splits, as
-  // its init is zero.
+  // A partial bf16 operand may not be extended; the f32 sum still splits.
   EXPECT_EQ(factors("%a: tensor<5x7xbf16>, %b: tensor<3x7xbf16>",
                     R"(%zero = arith.constant 0.0 : f32
       %e = tensor.empty() : tensor<5x3xf32>
@@ -79,26 +78,38 @@ TEST_F(ModelTest, ReduceCombiners) {
             "5 7 ; (0)(1) (0) -> (0) ; {0, 1}");
   EXPECT_EQ(reduce("%s = arith.subf %x, %acc : f32"),
             "5 7! ; (0)(1) (0) -> (0) ; {0, 1}");
-  // A sum that is not linear in its init, and an unknown init: each part would
-  // count the init again.
+  // Not linear, but a sum.
   EXPECT_EQ(reduce("%e = math.exp %x : f32\n%s = arith.addf %acc, %e : f32"),
-            "5 7! ; (0)(1) (0) -> (0) ;");
+            "5 7 ; (0)(1) (0) -> (0) ;");
   // The accumulator used twice.
   EXPECT_EQ(reduce("%e = arith.mulf %acc, %x : f32\n"
                    "%s = arith.addf %acc, %e : f32"),
             "5 7! ; (0)(1) (0) -> (0) ; {1}");
 }
 
-TEST_F(ModelTest, NonlinearSumWithZeroInit) {
-  EXPECT_EQ(factors("%a: tensor<5x7xf32>", R"(
-      %c = arith.constant dense<0.0> : tensor<5xf32>
-      %r = linalg.reduce ins(%a : tensor<5x7xf32>) outs(%c : tensor<5xf32>)
-        dimensions = [1] {test} (%x: f32, %acc: f32) {
-          %e = math.exp %x : f32
-          %s = arith.addf %acc, %e : f32
-          linalg.yield %s : f32
-        })"),
-            "5 7 ; (0)(1) (0) -> (0) ;");
+TEST_F(ModelTest, TwoResults) {
+  auto reduce = [&](std::string body) {
+    return factors("%a: tensor<5x7xf32>, %c: tensor<5xf32>, %d: tensor<5xf32>",
+                   R"(%r:2 = linalg.generic {indexing_maps = [
+      affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%a : tensor<5x7xf32>) outs(%c, %d : tensor<5xf32>, tensor<5xf32>)
+      attrs = {test} { ^bb0(%x: f32, %p: f32, %q: f32):
+      )" + body + R"(
+      linalg.yield %s, %t : f32, f32
+    } -> (tensor<5xf32>, tensor<5xf32>))");
+  };
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.subf %q, %x : f32"),
+            "5 7 ; (0)(1) (0) (0) -> (0) (0) ; {0, 1, 2}");
+  // One factor has one way to combine.
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.maximumf %q, %x : f32"),
+            "5 7! ; (0)(1) (0) (0) -> (0) (0) ;");
+  // The second sum adds prefixes of the first.
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.addf %q, %s : f32"),
+            "5 7! ; (0)(1) (0) (0) -> (0) (0) ; {0, 1, 2}");
 }
 
 TEST_F(ModelTest, BroadcastTransposeFill) {
@@ -178,6 +189,9 @@ TEST_F(ModelTest, LinearSetsOfBodies) {
   EXPECT_EQ(generic("%p = arith.addf %x, %y : f32\n"
                     "%s = arith.subf %p, %o : f32"),
             " {0, 1, 2}");
+  // An init has the layout of its result: a product with it is not linear in
+  // the other operand alone.
+  EXPECT_EQ(generic("%s = arith.mulf %x, %o : f32"), " {2}");
   // The condition reads a partial value: no set holds operand 0.
   EXPECT_EQ(generic("%p = arith.cmpf ogt, %x, %two : f32\n"
                     "%s = arith.select %p, %y, %o : f32"),
