@@ -275,6 +275,33 @@ TEST(BadConfig, OtherArchitectures) {
             "layer, got 3\n");
 }
 
+/// Every prefix, and every byte replaced by one that JSON gives a meaning: an
+/// answer each time, and what is accepted can be built.
+TEST(BadConfig, DamagedTextIsAnswered) {
+  MLIRContext context;
+  std::string text = readTestConfig("tiny-llama31");
+  auto answer = [&](StringRef damaged) {
+    Collected collected(context);
+    FailureOr<ModelConfig> config =
+        readModelConfig(&context, damaged, "config.json");
+    if (failed(config)) {
+      EXPECT_NE(collected.text.find("error: "), std::string::npos);
+      return;
+    }
+    EXPECT_GE(config->headDim, 2);
+    EXPECT_EQ(config->heads % config->kvHeads, 0);
+  };
+  for (size_t size = 0; size < text.size(); ++size)
+    answer(StringRef(text).take_front(size));
+  for (char byte :
+       {'"', '\\', '{', '}', '[', ',', ':', '0', '9', '-', '.', '\0', '\xff'})
+    for (size_t at = 0; at < text.size(); ++at) {
+      std::string damaged = text;
+      damaged[at] = byte;
+      answer(damaged);
+    }
+}
+
 TEST(Config, UnknownFieldsAreNamed) {
   EXPECT_EQ(diagnose(edit(kBase, "97",
                           "97, \"logit_cap\": 30, \"moon_phase\": {\"a\": 1}")),
