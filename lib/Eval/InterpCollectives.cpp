@@ -83,7 +83,8 @@ static LogicalResult checkSize(Operation *op, const Split &split,
 static LogicalResult toResult(Operation *op, const ::parc::Status &status) {
   if (status.ok())
     return success();
-  if (status.code() == ::parc::Code::Stopped)
+  if (status.code() == ::parc::Code::Stopped ||
+      status.code() == ::parc::Code::RankFailed)
     return failure();
   return op->emitOpError() << "failed: " << status.text();
 }

@@ -93,7 +93,10 @@ template <class T>
 static LogicalResult runObserve(Interpreter<T> &interpreter,
                                 const OpPlan<T> &plan) {
   auto op = cast<ObserveOp>(plan.op);
-  interpreter.observe(op.getName(), interpreter.tensor(op.getInput()));
+  std::string name = op.getName().str();
+  if (op->template getParentOfType<StackOp>())
+    name += "." + std::to_string(interpreter.layer);
+  interpreter.observe({name, interpreter.tensor(op.getInput()), op});
   return success();
 }
 

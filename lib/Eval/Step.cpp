@@ -76,19 +76,6 @@ LogicalResult mlir::parc::eval::addSums(Operation *op,
   return success();
 }
 
-template <class T>
-std::map<std::string, Tensor<T>> mlir::parc::eval::nameObserved(
-    std::vector<std::pair<std::string, Tensor<T>>> observed) {
-  std::map<std::string, Tensor<T>> named;
-  for (auto &[name, value] : observed) {
-    std::string key = name;
-    for (int64_t again = 1; named.count(key); ++again)
-      key = name + "." + std::to_string(again);
-    named[key] = std::move(value);
-  }
-  return named;
-}
-
 /// The parts of one observed value, one a micro-batch, as one tensor.
 template <class T>
 static FailureOr<Tensor<T>> joinBatches(Operation *op, StringRef name,
@@ -162,8 +149,8 @@ private:
     auto sums = interpreter.run(step.getMicro().front(), arguments);
     if (failed(sums) || failed(addSums<T>(step, result.sums, *sums)))
       return failure();
-    for (auto &[name, value] : nameObserved(interpreter.takeObserved()))
-      parts[name].push_back(value);
+    for (Observation<T> &seen : interpreter.takeObserved())
+      parts[seen.name].push_back(std::move(seen.value));
     return success();
   }
 
@@ -184,8 +171,8 @@ private:
     for (auto [name, value] : llvm::zip(
              step.getResults().template getAsRange<StringAttr>(), *values))
       result.results[name.str()] = value.tensor;
-    for (auto &[name, value] : nameObserved(interpreter.takeObserved()))
-      result.observed[name] = value;
+    for (Observation<T> &seen : interpreter.takeObserved())
+      result.observed[seen.name] = std::move(seen.value);
     return success();
   }
 
@@ -220,8 +207,6 @@ mlir::parc::eval::runStep(StepOp step, ModulePlan<T> &plan,
   template void mlir::parc::eval::clearAccumulated(Operation *,                \
                                                    ParamStore<T> &);           \
   template LogicalResult mlir::parc::eval::addSums(                            \
-      Operation *, std::vector<Tensor<T>> &, ArrayRef<RuntimeValue<T>>);       \
-  template std::map<std::string, Tensor<T>> mlir::parc::eval::nameObserved(    \
-      std::vector<std::pair<std::string, Tensor<T>>>);
+      Operation *, std::vector<Tensor<T>> &, ArrayRef<RuntimeValue<T>>);
 PARC_EVAL_FOR_EACH_DOMAIN(PARC_INSTANTIATE)
 #undef PARC_INSTANTIATE

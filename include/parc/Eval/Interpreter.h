@@ -53,6 +53,14 @@ private:
   llvm::StringMap<bool> params;
 };
 
+/// What a `parc.observe` saw. Inside a stack the layer's number is appended to
+/// the name: `x.2`.
+template <class T> struct Observation {
+  std::string name;
+  Tensor<T> value;
+  Operation *op = nullptr;
+};
+
 /// Runs blocks for one rank. Not for use by two threads at once.
 template <class T> class Interpreter {
 public:
@@ -69,7 +77,7 @@ public:
   void commitStores();
 
   /// The values of `parc.observe` since the last call, in order.
-  std::vector<std::pair<std::string, Tensor<T>>> takeObserved() {
+  std::vector<Observation<T>> takeObserved() {
     return std::exchange(observed, {});
   }
 
@@ -90,8 +98,8 @@ public:
   LogicalResult check(Operation *op, Type type, const RuntimeValue<T> &value,
                       const Twine &what);
 
-  void observe(StringRef name, const Tensor<T> &value) {
-    observed.push_back({name.str(), value});
+  void observe(Observation<T> observation) {
+    observed.push_back(std::move(observation));
   }
   void store(ParamKey key, Tensor<T> value) {
     pending.push_back({std::move(key), std::move(value)});
@@ -109,7 +117,7 @@ public:
 private:
   llvm::DenseMap<Value, RuntimeValue<T>> environment;
   std::vector<std::pair<ParamKey, Tensor<T>>> pending;
-  std::vector<std::pair<std::string, Tensor<T>>> observed;
+  std::vector<Observation<T>> observed;
 };
 
 } // namespace mlir::parc::eval

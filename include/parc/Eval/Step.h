@@ -35,8 +35,7 @@ template <class T> struct StepResult {
   std::map<std::string, Tensor<T>> results;
   /// What the micro-batch region yields, added over micro-batches.
   std::vector<Tensor<T>> sums;
-  /// By `parc.observe`'s name; a name seen again in the same micro-batch gets
-  /// `.1`, `.2`. Micro-batches are joined along the first dimension.
+  /// By Observation's name. Micro-batches are joined along the first dimension.
   std::map<std::string, Tensor<T>> observed;
 };
 
@@ -67,10 +66,6 @@ template <class T> void clearAccumulated(Operation *op, ParamStore<T> &params);
 template <class T>
 LogicalResult addSums(Operation *op, std::vector<Tensor<T>> &sums,
                       ArrayRef<RuntimeValue<T>> terms);
-/// Numbers the names that repeat.
-template <class T>
-std::map<std::string, Tensor<T>>
-nameObserved(std::vector<std::pair<std::string, Tensor<T>>> observed);
 /// \}
 
 } // namespace mlir::parc::eval
