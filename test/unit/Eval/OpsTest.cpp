@@ -432,3 +432,27 @@ TEST(Errors, BadSizesAndSlices) {
       std::string::npos)
       << test.errors;
 }
+
+TEST(Errors, SizesThatFitNowhere) {
+  TestModule test(R"mlir(
+    func.func @f() -> tensor<4611686018427387904x2xf32> {
+      %c = arith.constant dense<0.0> : tensor<4611686018427387904x2xf32>
+      return %c : tensor<4611686018427387904x2xf32>
+    })mlir");
+  EXPECT_TRUE(test.call<double>({}).empty());
+  EXPECT_NE(test.errors.find("has more than 2^33 elements"), std::string::npos)
+      << test.errors;
+}
+
+TEST(Errors, OtherTypesAreRefused) {
+  TestModule test(R"mlir(
+    func.func @f(%a: f16) -> f16 {
+      %b = arith.addf %a, %a : f16
+      return %b : f16
+    })mlir");
+  EXPECT_TRUE(test.call<double>({floats<double>({}, {1})}).empty());
+  EXPECT_NE(test.errors.find("expected elements of type f64, f32, bf16, index "
+                             "or an integer, got 'f16'"),
+            std::string::npos)
+      << test.errors;
+}
