@@ -17,9 +17,15 @@
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "NN/NNDialect.h.inc"
+
+namespace mlir::nn {
+/// The generated declarations name it without its namespace.
+using parc::OpFactors;
+} // namespace mlir::nn
 
 #define GET_OP_CLASSES
 #include "NN/NNOps.h.inc"

@@ -24,6 +24,11 @@ def NN_Dialect : Dialect {
     Wherever a description says `B`, `S`, `H`, `D`: sequences, positions, heads,
     elements a head. The first two dimensions of an activation are `B x S`.
   }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::parc::ParcDialect",
+    "::mlir::tensor::TensorDialect"
+  ];
 }
 
 class NN_Op<string mnemonic, list<Trait> traits = []>
@@ -35,6 +40,8 @@ class NN_Op<string mnemonic, list<Trait> traits = []>
 defvar Shardable = DeclareOpInterfaceMethods<Parc_ShardableOpInterface>;
 defvar ShardableWithOffset =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["setFactorOffset"]>;
+defvar ShardableLocal = DeclareOpInterfaceMethods<
+    Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;
 
 //===----------------------------------------------------------------------===//
@@ -103,22 +110,26 @@ def NN_EmbeddingOp : NN_Op<"embedding", [ShardableWithOffset, Differentiable]> {
   }];
 }
 
-def NN_EmbeddingGradOp : NN_Op<"embedding_grad", [ShardableWithOffset]> {
+def NN_EmbeddingGradOp : NN_Op<"embedding_grad", [AttrSizedOperandSegments, ShardableLocal]> {
   let summary = "adds rows into a table";
   let description = [{
     Row v of the result (`V x N`) is the sum of the rows of `grad` whose id is v.
-    Rows outside the local part of the table are left out. Partial where the
-    ids' dimensions are split. Made by the gradient of `nn.embedding`.
+    Rows outside the local part of the table (which starts at `start`) are left
+    out. Partial where the ids' dimensions are split. `rows` is the number of
+    rows, where the type does not say. Made by the gradient of `nn.embedding`.
 
     Example:
     ```mlir
     %dt = nn.embedding_grad %ids, %dx : tensor<4x16xi64>, tensor<4x16x32xf32> -> tensor<97x32xf32>
     ```
+    Constraints: ids are i64; grad is the shape of ids and N; `rows` is given
+    where the result's first dimension is dynamic.
   }];
-  let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$grad, Optional<Index>:$start);
+  let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$grad, Optional<Index>:$start,
+                       Optional<Index>:$rows);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $ids `,` $grad (`from` $start^)? attr-dict `:` type($ids) `,` type($grad) `->` type($result)
+    $ids `,` $grad (`from` $start^)? (`rows` $rows^)? attr-dict `:` type($ids) `,` type($grad) `->` type($result)
   }];
 }
 
@@ -146,7 +157,9 @@ def NN_RmsNormInputGradOp : NN_Op<"rms_norm_input_grad", [Shardable]> {
   let description = [{
     Linear in `grad`. Made by the gradient of `nn.rms_norm`.
 
-    Example: `%dx = nn.rms_norm_input_grad %x, %w, %dy epsilon 1.0e-5 : tensor<4x16x32xf32>, tensor<32xf32>`
+    Example: `%dx = nn.rms_norm_input_grad %x, %w, %dy epsilon 1.0e-5 : tensor<4x16x32xf32>, tensor<32xf32>, tensor<4x16x32xf32> -> tensor<4x16x32xf32>`
+
+    Constraints: as `nn.rms_norm`; grad and result have the input's shape.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$weight, AnyRankedTensor:$grad, F64Attr:$epsilon);
   let results = (outs AnyRankedTensor:$result);
@@ -160,6 +173,9 @@ def NN_RmsNormWeightGradOp : NN_Op<"rms_norm_weight_grad", [Shardable]> {
     gradient of `nn.rms_norm`.
 
     Example: `%dw = nn.rms_norm_weight_grad %x, %dy epsilon 1.0e-5 : tensor<4x16x32xf32>, tensor<4x16x32xf32> -> tensor<32xf32>`
+
+    Constraints: grad has the input's shape; the result's size is the last
+    dimension; epsilon is positive.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$grad, F64Attr:$epsilon);
   let results = (outs AnyRankedTensor:$result);
@@ -187,6 +203,8 @@ def NN_LayerNormInputGradOp : NN_Op<"layer_norm_input_grad", [Shardable]> {
     Linear in `grad`. Made by the gradient of `nn.layer_norm`.
 
     Example: `%dx = nn.layer_norm_input_grad %x, %w, %dy epsilon 1.0e-5 : tensor<4x16x32xf32>, tensor<32xf32>, tensor<4x16x32xf32> -> tensor<4x16x32xf32>`
+
+    Constraints: as `nn.layer_norm`; grad and result have the input's shape.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$weight, AnyRankedTensor:$grad, F64Attr:$epsilon);
   let results = (outs AnyRankedTensor:$result);
@@ -200,6 +218,9 @@ def NN_LayerNormWeightGradOp : NN_Op<"layer_norm_weight_grad", [Shardable]> {
     gradient is a plain sum of `grad`. Made by the gradient of `nn.layer_norm`.
 
     Example: `%dw = nn.layer_norm_weight_grad %x, %dy epsilon 1.0e-5 : tensor<4x16x32xf32>, tensor<4x16x32xf32> -> tensor<32xf32>`
+
+    Constraints: grad has the input's shape; the result's size is the last
+    dimension; epsilon is positive.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$grad, F64Attr:$epsilon);
   let results = (outs AnyRankedTensor:$result);
@@ -237,6 +258,8 @@ def NN_SiluGradOp : NN_ActivationGradOp<"silu_grad"> {
     of `nn.silu`.
 
     Example: `%dx = nn.silu_grad %x, %dy : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>`
+
+    Constraints: one shape.
   }];
 }
 def NN_GeluOp : NN_ActivationOp<"gelu"> {
@@ -256,6 +279,8 @@ def NN_GeluGradOp : NN_ActivationGradOp<"gelu_grad"> {
     The derivative of the same form times `grad`. Made by the gradient of `nn.gelu`.
 
     Example: `%dx = nn.gelu_grad %x, %dy : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>`
+
+    Constraints: one shape.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$grad, UnitAttr:$exact);
   let assemblyFormat = "$input `,` $grad (`exact` $exact^)? attr-dict `:` type($input) `,` type($grad) `->` type($result)";
@@ -276,7 +301,7 @@ def NN_RopeTableOp : NN_Op<"rope_table", [Shardable, AllTypesMatch<["cos", "sin"
     ```mlir
     %c, %s = nn.rope_table %positions frequencies [1.0, 0.1] : tensor<4x16xi64> -> tensor<4x16x2xf32>
     ```
-    Constraints: as many frequencies as the last dimension.
+    Constraints: positions are i64; as many frequencies as the last dimension.
   }];
   let arguments = (ins AnyRankedTensor:$positions, DenseF64ArrayAttr:$frequencies,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
@@ -309,25 +334,31 @@ def NN_RopeOp : NN_Op<"rope", [Shardable, Differentiable, AllTypesMatch<["cos", 
   }];
 }
 
-def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableWithOffset, Differentiable]> {
+def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLocal, Differentiable]> {
   let summary = "softmax(q k^T scale) v, grouped-query";
   let description = [{
     `query` is `B x S x H x D`, `key` `B x T x G x D`, `value` `B x T x G x E`,
     the result `B x S x H x E`; H is a multiple of G, and query head h reads
     key head h / (H/G). Position `query_positions[b, s]` sees
     `key_positions[b, t]` if that is not later (`causal`), and less than
-    `window` earlier. With `dropout` (a probability), a probability is dropped by
-    the global index of its element, `seed` and `stream`
-    (see `nn.dropout`). `batch_start`, `head_start` tell where the local part starts.
+    `window` earlier; a position that sees none gives no number. With `dropout`
+    (a probability), a probability is dropped by the row-major index of its
+    element in B x H x S x T, `seed` and `stream` (see `nn.dropout`).
 
-    Factors: B, S, T (needed whole), G (split: heads go by groups), H/G (whole), D, E (whole).
+    In a local op `batch_start` and `head_start` tell where the local part
+    starts, `shape` the global B, H, S, T (for dropout), and `group` the H/G
+    that dynamic sizes hide.
+
+    Factors: B, S (needed whole under dropout), T (needed whole), G (split:
+    heads go by groups), H/G (whole), D and E (whole).
 
     Example:
     ```mlir
     %o = nn.attention %q, %k, %v positions(%p, %p) causal scale 0.35355339059327379 :
         tensor<4x16x4x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16xi64>, tensor<4x16xi64> -> tensor<4x16x4x8xf32>
     ```
-    Constraints: shapes as above; window positive; dropout in [0, 1), with a seed.
+    Constraints: shapes as above; positions are i64; window, group and scale
+    positive; dropout in [0, 1), with a scalar i64 seed.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$query_positions, AnyRankedTensor:$key_positions,
@@ -335,19 +366,20 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableWith
                        Optional<Index>:$batch_start, Optional<Index>:$head_start,
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-                       DefaultValuedAttr<I64Attr, "0">:$site);
+                       DefaultValuedAttr<I64Attr, "0">:$site,
+                       OptionalAttr<I64Attr>:$group, OptionalAttr<DenseI64ArrayAttr>:$shape);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? attr-dict
+    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`in` $shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($result)
   }];
 }
 
-def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableWithOffset]> {
+def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableLocal]> {
   let summary = "gradients of nn.attention";
   let description = [{
     The gradients for query, key and value. Probabilities are computed again.
@@ -359,6 +391,8 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
         tensor<4x16x4x4xf32>, tensor<4x16x2x4xf32>, tensor<4x16x2x4xf32>, tensor<4x16x4x4xf32>, tensor<4x16xi64>, tensor<4x16xi64>
         -> tensor<4x16x4x4xf32>, tensor<4x16x2x4xf32>, tensor<4x16x2x4xf32>
     ```
+    Constraints: as `nn.attention`; grad has the shape of its result, and each
+    result that of its operand.
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$grad,
@@ -367,13 +401,14 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
                        Optional<Index>:$batch_start, Optional<Index>:$head_start,
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-                       DefaultValuedAttr<I64Attr, "0">:$site);
+                       DefaultValuedAttr<I64Attr, "0">:$site,
+                       OptionalAttr<I64Attr>:$group, OptionalAttr<DenseI64ArrayAttr>:$shape);
   let results = (outs AnyRankedTensor:$query_grad, AnyRankedTensor:$key_grad, AnyRankedTensor:$value_grad);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $grad `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? attr-dict
+    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`in` $shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($grad) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($query_grad) `,` type($key_grad) `,` type($value_grad)
   }];
@@ -383,22 +418,30 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
 // Dropout
 //===----------------------------------------------------------------------===//
 
-def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableWithOffset, Differentiable, AllTypesMatch<["input", "result"]>]> {
+def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableLocal, Differentiable, AllTypesMatch<["input", "result"]>]> {
   let summary = "drops elements by their global index";
   let description = [{
     Element with global (row-major) index i is zero with probability `rate`,
     else divided by `1 - rate`. The decision is a function of `seed` (an i64
     scalar that changes each step), `site` (which dropout of the body), `stream`
-    (the layer) and i alone: no layout or micro-batching changes it. `starts`
-    are the global starts of the local part, one a dimension, and `shape` the
-    global shape; both are set where the op is local. The generator is that of
-    the runtime's `random.h`. Its gradient is itself.
+    (the layer, 0 unless given) and i alone: no layout or micro-batching changes
+    it. `starts` are the global starts of the local part, one a dimension, and
+    `shape` the global shape; both are set where the op is local. Its gradient
+    is itself.
+
+    The generator is that of the runtime's `random.h`, modulo 2^64: with
+    `chain(h, w) = mix((h ^ w) + G)`, mix being the finaliser of splitmix64 and
+    G = 0x9e3779b97f4a7c15, the key is `chain(chain(seed, site), stream)`; the
+    bits are `mix(key + (i + 1) G)`, and an element stays where
+    `bits >> 11 >= ceil(rate * 2^53)`. So the seed operand is
+    `chain(chain(0, seed), step)` of the run's seed and step.
 
     Example:
     ```mlir
     %y = nn.dropout %x seed %seed stream %layer rate 0.1 site 2 : tensor<4x16x32xf32>, tensor<i64>
     ```
-    Constraints: rate in [0, 1); the seed is a scalar i64 tensor.
+    Constraints: rate in [0, 1); the seed is a scalar i64 tensor; starts and
+    shape come together, one a dimension.
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$seed, Optional<Index>:$stream,
                        Variadic<Index>:$starts, F64Attr:$rate, I64Attr:$site,
@@ -417,7 +460,7 @@ def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableWithOffs
 def NN_SoftmaxCrossEntropyOp : NN_Op<"softmax_cross_entropy", [Differentiable]> {
   let summary = "summed negative log-likelihood of the labels";
   let description = [{
-    Over `logits` (`B x S x V`) and `labels` (`B x S`, -100 is ignored): the sum of
+    Over `logits` (`B x S x V`) and `labels` (`B x S`, i64; a negative one, by convention -100, is ignored): the sum of
     `logsumexp(logits) - logits[label]` over valid tokens, the number of valid
     tokens (as a float), and the logsumexp of each row, kept for the gradient.
     It has no factors: it is decomposed before propagation, and a split
@@ -448,6 +491,7 @@ def NN_SoftmaxCrossEntropyGradOp : NN_Op<"softmax_cross_entropy_grad"> {
     %dl = nn.softmax_cross_entropy_grad %logits, %labels, %lse, %d :
         tensor<4x16x97xf32>, tensor<4x16xi64>, tensor<4x16xf32>, tensor<f32> -> tensor<4x16x97xf32>
     ```
+    Constraints: shapes as above; grad is a scalar.
   }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$labels, AnyRankedTensor:$log_sum_exp, AnyRankedTensor:$grad);
   let results = (outs AnyRankedTensor:$result);
@@ -467,6 +511,8 @@ def NN_SumSquaresOp : NN_Op<"sum_squares"> {
     A scalar; partial where a dimension is split. Used for the gradient norm.
 
     Example: `%s = nn.sum_squares %g : tensor<56x32xf32> -> tensor<f32>`
+
+    Constraints: the result is a scalar float.
   }];
   let arguments = (ins AnyRankedTensor:$input);
   let results = (outs AnyRankedTensor:$result);
@@ -479,7 +525,7 @@ def NN_AddNOp : NN_Op<"add_n", [Shardable]> {
     Element by element, jointly linear: partial and whole operands may be summed
     before one reduction.
 
-    Example: `%s = nn.add_n %a, %b, %c : tensor<f32>`
+    Example: `%s = nn.add_n %a, %b : tensor<f32>, tensor<f32> -> tensor<f32>`
 
     Constraints: at least one operand; one shape.
   }];
@@ -488,7 +534,9 @@ def NN_AddNOp : NN_Op<"add_n", [Shardable]> {
   let assemblyFormat = "$inputs attr-dict `:` type($inputs) `->` type($result)";
 }
 
-def NN_AdamWOp : NN_Op<"adamw", [Shardable]> {
+def NN_AdamWOp : NN_Op<"adamw", [Shardable, AllTypesMatch<["param", "new_param"]>,
+    AllTypesMatch<["m", "new_m"]>, AllTypesMatch<["v", "new_v"]>,
+    AllTypesMatch<["lr", "beta1", "beta2", "eps", "decay", "correction1", "correction2", "grad_scale"]>]> {
   let summary = "one step of AdamW for one parameter";
   let description = [{
     With decoupled decay (arXiv:1711.05101): `g = grad * grad_scale`,
@@ -501,16 +549,21 @@ def NN_AdamWOp : NN_Op<"adamw", [Shardable]> {
     Example:
     ```mlir
     %p2, %m2, %v2 = nn.adamw %p, %g, %m, %v scalars(%lr, %b1, %b2, %eps, %wd, %c1, %c2, %scale) :
-        tensor<56x32xf32>, tensor<f32>
+        tensor<56x32xf32>, tensor<56x32xf32>, tensor<56x32xf32>, tensor<56x32xf32>, tensor<f32>
     ```
-    Constraints: param, grad, m, v have one shape; the scalars have rank 0.
+    Constraints: param, grad, m, v have one shape; the scalars have rank 0 and
+    one type.
   }];
   let arguments = (ins AnyRankedTensor:$param, AnyRankedTensor:$grad, AnyRankedTensor:$m, AnyRankedTensor:$v,
                        AnyRankedTensor:$lr, AnyRankedTensor:$beta1, AnyRankedTensor:$beta2, AnyRankedTensor:$eps,
                        AnyRankedTensor:$decay, AnyRankedTensor:$correction1, AnyRankedTensor:$correction2,
                        AnyRankedTensor:$grad_scale);
   let results = (outs AnyRankedTensor:$new_param, AnyRankedTensor:$new_m, AnyRankedTensor:$new_v);
-  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = [{
+    $param `,` $grad `,` $m `,` $v `scalars` `(` $lr `,` $beta1 `,` $beta2 `,` $eps `,`
+    $decay `,` $correction1 `,` $correction2 `,` $grad_scale `)` attr-dict
+    `:` type($param) `,` type($grad) `,` type($m) `,` type($v) `,` type($lr)
+  }];
 }
 
 #endif // NN_OPS_TD

@@ -146,11 +146,17 @@ static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
   if (!param)
     return op->emitOpError() << "names parameter " << symbol
                              << ", which is not declared";
-  auto tensor = cast<RankedTensorType>(type);
-  if (tensor.getShape() != param.getTensorType().getShape())
-    return op->emitOpError()
-               << "expected the shape of parameter " << symbol << ", "
-               << param.getTensorType() << ", got " << tensor;
+  auto tensor = cast<RankedTensorType>(type), whole = param.getTensorType();
+  ShardingAttr sharding = param.getShardingAttr();
+  bool fits = tensor.getRank() == whole.getRank();
+  // In a local program the dimensions that are split are smaller.
+  for (int64_t dim = 0; fits && dim < whole.getRank(); ++dim)
+    fits = tensor.getDimSize(dim) == whole.getDimSize(dim) ||
+           (sharding && !sharding.getDims()[dim].empty() &&
+            !tensor.getEncoding());
+  if (!fits)
+    return op->emitOpError() << "expected the shape of parameter " << symbol
+                             << ", " << whole << ", got " << tensor;
   if (param.getLayers() && !op->getParentOfType<StackOp>())
     return op->emitOpError() << "uses parameter " << symbol
                              << ", which each layer has one of, outside a stack";

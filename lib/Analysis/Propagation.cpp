@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::parc;
 
 Propagation::Propagation(ModuleOp module, const AxisSizes &axes)
-    : module(module), axes(axes) {}
+    : module(module), context(module.getContext()), axes(axes) {}
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -317,7 +317,6 @@ LogicalResult Propagation::check() {
 ShardingAttr
 Propagation::withGrains(Value value,
                         ArrayRef<SmallVector<StringAttr>> dims) const {
-  MLIRContext *context = module.getContext();
   SmallVector<DimShardingAttr> result;
   const SmallVector<DimPlace> &places = rows[rowOf(value)];
   for (auto [axesOfDim, place] : llvm::zip(dims, places))
@@ -338,10 +337,10 @@ static ShardingAttr toSharding(MLIRContext *context,
 }
 
 ShardingAttr Propagation::layoutOf(Value value) const {
-  return toSharding(module.getContext(), rows[rowOf(value)]);
+  return toSharding(context, rows[rowOf(value)]);
 }
 
 ShardingAttr Propagation::layoutOf(ParamOp param) const {
-  return toSharding(module.getContext(),
+  return toSharding(context,
                     rows[find(paramRows.lookup(param.getSymName()))]);
 }

@@ -31,7 +31,7 @@ static StringRef parentOf(StringRef path) {
 }
 
 const llvm::json::Value *Fields::get(StringRef path) {
-  known.insert(path);
+  known.insert(path.str());
   const llvm::json::Object *object = &source.root();
   StringRef name = path;
   for (size_t dot = name.find('.'); dot != StringRef::npos;
@@ -46,7 +46,7 @@ const llvm::json::Value *Fields::get(StringRef path) {
 }
 
 void Fields::fault(StringRef path, const Twine &text, bool atKey) {
-  named.insert(path);
+  named.insert(path.str());
   faults.push_back(
       {atKey ? source.keyLocation(path) : source.valueLocation(path),
        text.str()});
@@ -61,7 +61,7 @@ void Fields::faultType(StringRef path, StringRef wanted,
 StringRef Fields::findMisspelt(StringRef path) const {
   SmallVector<StringRef> unknown;
   for (const JsonKey &key : source.getKeys())
-    if (!isUnderstood(key.path) && !named.contains(key.path) &&
+    if (!isUnderstood(key.path) && !named.count(key.path) &&
         parentOf(key.path) == parentOf(path))
       unknown.push_back(key.path);
   return findNearest(path, unknown, kMisspelt);
@@ -161,14 +161,12 @@ void Fields::requireOneOf(StringRef path, StringRef allowedJson) {
 void Fields::checkSpelling() {
   for (const JsonKey &key : source.getKeys()) {
     StringRef path = key.path;
-    if (isUnderstood(path) || named.contains(path) || path.size() < kShortName)
+    if (isUnderstood(path) || named.count(path) || path.size() < kShortName)
       continue;
     SmallVector<StringRef> absent;
-    for (const auto &entry : known)
-      if (!source.find(entry.getKey()) &&
-          parentOf(entry.getKey()) == parentOf(path))
-        absent.push_back(entry.getKey());
-    llvm::sort(absent);
+    for (StringRef field : known)
+      if (!source.find(field) && parentOf(field) == parentOf(path))
+        absent.push_back(field);
     StringRef nearest = findNearest(path, absent, kMisspelt);
     if (!nearest.empty())
       fault(path,
@@ -182,8 +180,8 @@ SmallVector<StringRef> Fields::getUnknown() const {
   for (const JsonKey &key : source.getKeys()) {
     StringRef parent = parentOf(key.path);
     bool parentRead = parent.empty();
-    for (const auto &entry : known)
-      parentRead |= !parent.empty() && parentOf(entry.getKey()) == parent;
+    for (StringRef field : known)
+      parentRead |= !parent.empty() && parentOf(field) == parent;
     if (parentRead && !isUnderstood(key.path))
       unknown.push_back(key.path);
   }

@@ -15,10 +15,11 @@
 #define PARC_LIB_IMPORT_FIELDS_H
 
 #include "JsonSource.h"
-#include "llvm/ADT/StringSet.h"
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 
 namespace mlir::parc {
 
@@ -50,9 +51,9 @@ public:
   /// A fault where the field is missing.
   void require(StringRef path);
   /// The field is used, whether or not it has been read yet.
-  void markKnown(StringRef path) { known.insert(path); }
+  void markKnown(StringRef path) { known.insert(path.str()); }
   /// The field changes nothing.
-  void markHarmless(StringRef path) { harmless.insert(path); }
+  void markHarmless(StringRef path) { harmless.insert(path.str()); }
 
   /// A fault at a field's value, or at its key where `atKey`.
   void fault(StringRef path, const Twine &text, bool atKey = false);
@@ -81,13 +82,14 @@ private:
   StringRef findMisspelt(StringRef path) const;
 
   bool isUnderstood(StringRef path) const {
-    return known.contains(path) || harmless.contains(path);
+    return known.count(path) || harmless.count(path);
   }
 
   const JsonSource &source;
-  llvm::StringSet<> known;
-  llvm::StringSet<> harmless;
-  llvm::StringSet<> named;
+  /// Sorted, so that suggestions are.
+  std::set<std::string, std::less<>> known;
+  std::set<std::string, std::less<>> harmless;
+  std::set<std::string, std::less<>> named;
   SmallVector<Fault> faults;
 };
 

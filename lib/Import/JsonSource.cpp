@@ -19,7 +19,6 @@
 using namespace mlir;
 using namespace mlir::parc;
 
-static constexpr size_t kMaxBytes = 4 << 20;
 static constexpr int kMaxDepth = 32;
 
 namespace {
@@ -143,11 +142,10 @@ static void emitParseError(MLIRContext *context, StringRef file,
 }
 
 FailureOr<JsonSource> JsonSource::parse(MLIRContext *context, StringRef text,
-                                        StringRef file) {
-  if (text.size() > kMaxBytes) {
+                                        StringRef file, size_t maxBytes) {
+  if (text.size() > maxBytes) {
     emitError(FileLineColLoc::get(context, file, 1, 1))
-        << "expected at most " << kMaxBytes << " bytes, got " << text.size()
-        << "; is this a config.json?";
+        << "expected at most " << maxBytes << " bytes, got " << text.size();
     return failure();
   }
   JsonSource source(context, text, file);

@@ -36,9 +36,10 @@ struct JsonKey {
 class JsonSource {
 public:
   /// Reads `text`. Emits an error at its place in `file` if it is longer than
-  /// 4 MiB, nested deeper than 32, not JSON, not an object, or has a key twice.
+  /// `maxBytes`, nested deeper than 32, not JSON, not an object, or has a key
+  /// twice.
   static FailureOr<JsonSource> parse(MLIRContext *context, StringRef text,
-                                     StringRef file);
+                                     StringRef file, size_t maxBytes = 4 << 20);
 
   const llvm::json::Object &root() const { return *value.getAsObject(); }
 

@@ -148,7 +148,8 @@ Value ModelBuilder::buildAttention(Value x) {
       /*batch_start=*/Value(), /*head_start=*/Value(), builder.getUnitAttr(),
       config.window ? builder.getI64IntegerAttr(*config.window) : nullptr,
       number(scale), number(config.attentionDropout),
-      builder.getI64IntegerAttr(drops ? nextSite++ : 0));
+      builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
+      /*shape=*/nullptr);
   context = joinHeads("layers.attn.joined", context);
   Value o = linear("layers.attn.o", "o", context, config.outputBias);
   return dropout("layers.attn.dropout", o, config.residualDropout);

@@ -89,6 +89,7 @@ private:
   bool spreadAxes(Operation *op, const OpFactors &factors);
 
   ModuleOp module;
+  MLIRContext *context;
   const AxisSizes &axes;
   llvm::MapVector<Operation *, OpFactors> factors;
   std::vector<SmallVector<DimPlace>> rows;

@@ -1,0 +1,106 @@
+//===- NNAttention.cpp - Attention ----------------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// nn.attention: checks, factors, gradient, definition.
+///
+//===----------------------------------------------------------------------===//
+
+#include "NN/NN.h"
+#include "NN/NNAttentionLocal.h"
+#include "NN/NNAttentionParts.h"
+#include "NN/NNVerify.h"
+
+using namespace mlir;
+using namespace mlir::nn;
+using namespace mlir::parc;
+
+LogicalResult AttentionOp::verify() {
+  AttentionView view(*this);
+  if (failed(verifyAttention(view)))
+    return failure();
+  RankedTensorType query = tensorType(getQuery());
+  RankedTensorType result = tensorType(getResult());
+  if (failed(checkElement(*this, "result", result, "the query",
+                          query.getElementType())))
+    return failure();
+  SmallVector<int64_t> shape(query.getShape());
+  shape.back() = tensorType(getValue()).getShape().back();
+  return checkShape(*this, "result", result,
+                    "the query's shape with the value's head size", shape);
+}
+
+FailureOr<OpFactors> AttentionOp::getFactors() {
+  AttentionView view(*this);
+  AttentionFactors parts(view);
+  OpFactors &factors = parts.factors;
+  factors.operands = {parts.query, parts.key, parts.value, parts.queryPositions,
+                      parts.keyPositions};
+  factors.operands.resize(getNumOperands());
+  factors.results = {parts.result};
+  factors.linear = {{2}};
+  return factors;
+}
+
+Operation *AttentionOp::buildLocal(OpBuilder &builder, ValueRange operands,
+                                   TypeRange types,
+                                   ArrayRef<SmallVector<OpFoldResult>> sizes) {
+  return buildLocalAttention(*this, builder, operands, types);
+}
+
+void AttentionOp::setFactorOffset(OpBuilder &builder, unsigned factor,
+                                  Value start) {
+  setAttentionOffset(*this, builder, factor, start);
+}
+
+/// Normalises after the product with the values: `(sum e v) / sum e`.
+FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  AttentionView view(*this);
+  if (failed(requireGroup(view)))
+    return failure();
+  AttentionSpace space(b, view);
+  Value products = space.products(space.splitHeads(getQuery()));
+  Value powers = space.exponentials(products, space.rowMaxima(products));
+  Value sums = space.rowSums(powers);
+  if (view.dropout > 0)
+    powers = map(b, 5, space.scores(powers), space.scoreOutput(space.element),
+                 [&](ImplicitLocOpBuilder &nested, ValueRange x) {
+                   return space.dropped(nested, space.keeps(nested), x[0]);
+                 });
+  Output context = space.queryOutput(getValue(), space.compute);
+  Value unscaled =
+      contract(b, 6, space.scores(powers), space.keys(getValue()), context);
+  // From here on the loops are the context's dimensions: b, s, g, r, x.
+  Loops all = loopRange(0, 5);
+  Value result = map(b, 5, {{unscaled, all}, {sums, {0, 2, 3, 1}}},
+                     {all, context.sizes, space.element},
+                     [](ImplicitLocOpBuilder &nested, ValueRange x) {
+                       return div(nested, x[0], x[1]);
+                     });
+  return SmallVector<Value>{space.joinHeads(result, getResult().getType())};
+}
+
+LogicalResult
+AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                           ArrayRef<bool> wanted,
+                           SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.assign(getNumOperands(), Value());
+  if (!resultGradients[0] || !(wanted[0] || wanted[1] || wanted[2]))
+    return success();
+  auto grad = AttentionGradOp::create(
+      builder, getLoc(), getQuery().getType(), getKey().getType(),
+      getValue().getType(), getQuery(), getKey(), getValue(),
+      resultGradients[0], getQueryPositions(), getKeyPositions(), getSeed(),
+      getStream(), getBatchStart(), getHeadStart(), getCausalAttr(),
+      getWindowAttr(), getScaleAttr(), getDropoutAttr(), getSiteAttr(),
+      getGroupAttr(), getShapeAttr());
+  for (unsigned i = 0; i < 3; ++i)
+    if (wanted[i])
+      operandGradients[i] = grad->getResult(i);
+  return success();
+}

@@ -1,0 +1,65 @@
+//===- NNAttentionLocal.h - Attention on a part of the heads ----*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How nn.attention and nn.attention_grad become local: they keep the number of
+/// query heads a key head, and, under dropout, where their part lies.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_DIALECTS_NN_NNATTENTIONLOCAL_H
+#define PARC_DIALECTS_NN_NNATTENTIONLOCAL_H
+
+#include "NN/NNAttentionParts.h"
+#include "NN/NNVerify.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace mlir::nn {
+
+/// The local op for `op`: the clone, told what its types no longer tell.
+template <typename Op>
+Operation *buildLocalAttention(Op op, OpBuilder &builder, ValueRange operands,
+                               TypeRange types) {
+  AttentionView view(op);
+  auto local = cast<Op>(parc::cloneWithTypes(builder, op, operands, types));
+  if (!view.groupAttr && !ShapedType::isDynamic(view.groupSize()))
+    local.setGroup(view.groupSize());
+  if (view.dropout > 0 && !view.shape) {
+    ArrayRef<int64_t> query = tensorType(view.query).getShape();
+    int64_t keys = tensorType(view.key).getDimSize(1);
+    local.setShape(ArrayRef<int64_t>{query[0], query[2], query[1], keys});
+  }
+  return local;
+}
+
+/// Sets where the local part of a factor starts; heads count query heads.
+template <typename Op>
+void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
+                        Value start) {
+  if (factor == AttentionFactors::Batch) {
+    op.getBatchStartMutable().assign(start);
+    return;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(op);
+  ImplicitLocOpBuilder b(op.getLoc(), builder);
+  Value group = indexConstant(b, AttentionView(op).groupSize());
+  Value heads = arith::MulIOp::create(b, start, group);
+  op.getHeadStartMutable().assign(heads);
+}
+
+/// Fails where nothing tells how many query heads share a key head.
+inline LogicalResult requireGroup(const AttentionView &view) {
+  if (!ShapedType::isDynamic(view.groupSize()))
+    return success();
+  return view.op->emitOpError()
+         << "expected `group`, as the numbers of heads are dynamic";
+}
+
+} // namespace mlir::nn
+
+#endif // PARC_DIALECTS_NN_NNATTENTIONLOCAL_H

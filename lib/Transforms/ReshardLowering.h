@@ -1,0 +1,35 @@
+//===- ReshardLowering.h - From a reshard to collectives -----*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The sequence of collectives that turns one layout of a value into another.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_LIB_TRANSFORMS_RESHARDLOWERING_H
+#define PARC_LIB_TRANSFORMS_RESHARDLOWERING_H
+
+#include "parc/Analysis/Layouts.h"
+
+namespace mlir::parc {
+
+/// How many collectives of each kind were built.
+struct CollectiveCounts {
+  unsigned allReduce = 0, allGather = 0, reduceScatter = 0, allToAll = 0;
+};
+
+/// Builds, on the local value `local` of `op`'s input, the collectives that
+/// make `op`'s result. Partial sums are reduced first (scattered where the
+/// target splits a dimension over the same axes), then splits move, are
+/// gathered, or are cut. Emits an error where a value that is split over
+/// micro-batches would be needed whole.
+FailureOr<Value> lowerReshard(OpBuilder &builder, ReshardOp op, Value local,
+                              const AxisSizes &axes, CollectiveCounts &counts);
+
+} // namespace mlir::parc
+
+#endif // PARC_LIB_TRANSFORMS_RESHARDLOWERING_H

@@ -1,0 +1,448 @@
+//===- Rank.cpp - Context and view collectives of one rank ----------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The mesh's arithmetic, communicators by name, and packing around the raw
+/// calls.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/rank.h"
+
+#include "Device.h"
+
+#include <algorithm>
+
+namespace parc {
+
+//===----------------------------------------------------------------------===//
+// AnyView, Mesh
+//===----------------------------------------------------------------------===//
+
+int64_t AnyView::size() const {
+  int64_t n = 1;
+  for (int d = 0; d < rank; ++d)
+    n *= dims[d];
+  return n;
+}
+
+bool AnyView::contiguous() const {
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    if (dims[d] == 0)
+      return true;
+    if (dims[d] != 1 && strides[d] != stride)
+      return false;
+    stride *= dims[d];
+  }
+  return true;
+}
+
+AnyView AnyView::slice(int d, int64_t lo, int64_t n) const {
+  AnyView v = *this;
+  v.data = static_cast<char *>(data) + lo * strides[d] * int64_t(sizeOf(type));
+  v.dims[d] = n;
+  return v;
+}
+
+AnyView AnyView::packed(void *memory) const {
+  AnyView v = *this;
+  v.data = memory;
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    v.strides[d] = stride;
+    stride *= dims[d];
+  }
+  return v;
+}
+
+int64_t Mesh::devices() const {
+  int64_t n = 1;
+  for (int64_t s : sizes)
+    n *= s;
+  return n;
+}
+
+int64_t Mesh::coordinate(int64_t rank, int axis) const {
+  for (int a = int(sizes.size()) - 1; a > axis; --a)
+    rank /= sizes[a];
+  return rank % sizes[axis];
+}
+
+int Mesh::axis(const std::string &name) const {
+  auto it = std::find(axes.begin(), axes.end(), name);
+  return it == axes.end() ? -1 : int(it - axes.begin());
+}
+
+std::vector<int> Mesh::peers(int64_t rank,
+                             const std::vector<std::string> &names) const {
+  std::vector<int> result;
+  for (int64_t other = 0; other < devices(); ++other) {
+    bool same = true;
+    for (int a = 0; a < int(axes.size()); ++a)
+      if (std::find(names.begin(), names.end(), axes[a]) == names.end())
+        same &= coordinate(other, a) == coordinate(rank, a);
+    if (same)
+      result.push_back(int(other));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Rank
+//===----------------------------------------------------------------------===//
+
+const DeviceOps &deviceOf(Backend backend) {
+#ifdef PARC_CUDA
+  if (backend == Backend::cuda)
+    return cudaDevice();
+#endif
+  (void)backend;
+  return hostDevice();
+}
+
+Rank::Rank(Endpoint &endpoint, Mesh mesh)
+    : endpoint_(endpoint), mesh_(std::move(mesh)),
+      pool_(*deviceOf(endpoint.backend()).memory) {
+  if (mesh_.devices() != endpoint.worldSize())
+    fail(Status(Code::InvalidArgument,
+                "expected a mesh of " + std::to_string(endpoint.worldSize()) +
+                    " ranks, got " + std::to_string(mesh_.devices())));
+}
+
+Rank::~Rank() {
+  // Work in flight may still use the pool's blocks.
+  endpoint_.synchronize().ignore();
+  releaseStages();
+}
+
+int64_t Rank::coord(const std::string &axis) const {
+  int a = mesh_.axis(axis);
+  return a < 0 ? 0 : mesh_.coordinate(id(), a);
+}
+
+Communicator *Rank::create(const std::string &name,
+                           const std::vector<int> &members) {
+  if (skip())
+    return nullptr;
+  Communicator *c = nullptr;
+  fail(endpoint_.createCommunicator(name, members, c));
+  if (c)
+    comms_.push_back(c);
+  return c;
+}
+
+Communicator *Rank::createOver(const std::vector<std::string> &axes) {
+  std::string name;
+  for (const std::string &axis : axes)
+    name += (name.empty() ? "" : "+") + axis;
+  return create(name, mesh_.peers(id(), axes));
+}
+
+Communicator *Rank::comm(const std::string &name) const {
+  for (Communicator *c : comms_)
+    if (c->name() == name)
+      return c;
+  return nullptr;
+}
+
+void Rank::copy(const AnyView &dst, const AnyView &src) {
+  bool same = dst.rank == src.rank && dst.type == src.type;
+  for (int d = 0; same && d < dst.rank; ++d)
+    same = dst.dims[d] == src.dims[d];
+  if (!check(same, "copy", "", "expected equal sizes and dtypes"))
+    return;
+  if (dst.size())
+    fail(deviceOf(backend()).copy(stream(), dst, src));
+}
+
+void Rank::toHost(void *host, const void *device, size_t bytes) {
+  if (bytes)
+    fail(deviceOf(backend()).toHost(stream(), host, device, bytes));
+}
+void Rank::toDevice(void *device, const void *host, size_t bytes) {
+  if (bytes)
+    fail(deviceOf(backend()).toDevice(stream(), device, host, bytes));
+}
+void Rank::fillZero(void *device, size_t bytes) {
+  if (bytes)
+    fail(deviceOf(backend()).zero(stream(), device, bytes));
+}
+
+void Rank::synchronize() { fail(endpoint_.synchronize()); }
+
+//===----------------------------------------------------------------------===//
+// Collectives on views
+//===----------------------------------------------------------------------===//
+
+bool Rank::check(bool condition, const char *call, const char *label,
+                 const std::string &text) {
+  if (!condition)
+    fail(Status(Code::InvalidArgument,
+                std::string(call) + " '" + label + "': " + text));
+  return condition;
+}
+
+void *Rank::stage(size_t bytes) {
+  void *block = pool_.take(bytes);
+  stages_.emplace_back(block, bytes);
+  return block;
+}
+
+/// On a device the blocks go back while work is in flight: the pool is used
+/// by this rank's one stream only, which keeps the order.
+void Rank::releaseStages() {
+  for (auto &[block, bytes] : stages_)
+    pool_.give(block, bytes);
+  stages_.clear();
+}
+
+Ticket Rank::finish(Status status) {
+  fail(std::move(status));
+  if (!grouping_)
+    releaseStages();
+  return Ticket{++sequence_};
+}
+
+void Rank::wait(Ticket) {
+  // Calls complete in the order of this rank's one stream.
+}
+
+Ticket Rank::all_reduce(const AnyView &view, Communicator &c, ReduceOp op,
+                        const char *label) {
+  if (skip())
+    return {};
+  AnyView flat = view;
+  if (!view.contiguous()) {
+    flat = view.packed(stage(view.size() * sizeOf(view.type)));
+    copy(flat, view);
+  }
+  Status status =
+      c.allReduce(flat.data, flat.data, view.size(), view.type, op, label);
+  if (status.ok() && flat.data != view.data)
+    copy(view, flat);
+  return finish(std::move(status));
+}
+
+/// The part of \p v on dimension \p d between two bounds.
+static AnyView part(const AnyView &v, int d, const Bounds &bounds, int i) {
+  return v.slice(d, bounds[i], bounds[i + 1] - bounds[i]);
+}
+
+/// Whether \p bounds divide \p size among \p parts.
+static bool fits(const Bounds &bounds, int parts, int64_t size) {
+  return int(bounds.size()) == parts + 1 && bounds.front() == 0 &&
+         bounds.back() == size && std::is_sorted(bounds.begin(), bounds.end());
+}
+
+/// Elements of each part.
+static std::vector<int64_t> countsOf(const AnyView &full, int d,
+                                     const Bounds &bounds) {
+  std::vector<int64_t> counts;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i)
+    counts.push_back(part(full, d, bounds, int(i)).size());
+  return counts;
+}
+
+/// Whether the parts on \p d lie one after the other in a packed view.
+static bool partsAreRuns(const AnyView &v, int d) {
+  for (int k = 0; k < d; ++k)
+    if (v.dims[k] != 1)
+      return false;
+  return v.contiguous();
+}
+
+static std::string sizesText(const AnyView &v) {
+  std::string text;
+  for (int d = 0; d < v.rank; ++d)
+    text += (d ? "x" : "") + std::to_string(v.dims[d]);
+  return text + " " + nameOf(v.type);
+}
+
+/// Whether \p v has the sizes of \p full, with \p n on dimension \p d.
+static bool isPart(const AnyView &v, const AnyView &full, int d, int64_t n) {
+  bool same = v.rank == full.rank && v.type == full.type;
+  for (int k = 0; same && k < v.rank; ++k)
+    same = v.dims[k] == (k == d ? n : full.dims[k]);
+  return same;
+}
+
+Ticket Rank::all_gather(const AnyView &dst, const AnyView &src, Communicator &c,
+                        int dim, const Bounds &bounds, const char *label) {
+  if (skip())
+    return {};
+  int me = c.index();
+  if (!check(fits(bounds, c.size(), dst.dims[dim]) &&
+                 isPart(src, dst, dim, bounds[me + 1] - bounds[me]),
+             "all_gather", label,
+             "expected part " + std::to_string(me) + " of " + sizesText(dst) +
+                 " on dimension " + std::to_string(dim) + ", got " +
+                 sizesText(src)))
+    return {};
+  size_t width = sizeOf(dst.type);
+  AnyView flat = src;
+  if (!src.contiguous()) {
+    flat = src.packed(stage(src.size() * width));
+    copy(flat, src);
+  }
+  std::vector<int64_t> counts = countsOf(dst, dim, bounds);
+  bool direct = partsAreRuns(dst, dim);
+  char *gathered = static_cast<char *>(
+      direct ? dst.data : stage(size_t(dst.size()) * width));
+  Status status =
+      c.allGather(flat.data, gathered, counts.data(), dst.type, label);
+  for (int i = 0; status.ok() && !direct && i < c.size(); ++i) {
+    AnyView to = part(dst, dim, bounds, i);
+    copy(to, to.packed(gathered));
+    gathered += counts[i] * int64_t(width);
+  }
+  return finish(std::move(status));
+}
+
+Ticket Rank::reduce_scatter(const AnyView &dst, const AnyView &src,
+                            Communicator &c, int dim, const Bounds &bounds,
+                            ReduceOp op, const char *label) {
+  if (skip())
+    return {};
+  int me = c.index();
+  if (!check(fits(bounds, c.size(), src.dims[dim]) &&
+                 isPart(dst, src, dim, bounds[me + 1] - bounds[me]),
+             "reduce_scatter", label,
+             "expected part " + std::to_string(me) + " of " + sizesText(src) +
+                 " on dimension " + std::to_string(dim) + ", got " +
+                 sizesText(dst)))
+    return {};
+  size_t width = sizeOf(src.type);
+  std::vector<int64_t> counts = countsOf(src, dim, bounds);
+  char *parts = static_cast<char *>(src.data);
+  if (!partsAreRuns(src, dim)) {
+    parts = static_cast<char *>(stage(size_t(src.size()) * width));
+    char *to = parts;
+    for (int i = 0; i < c.size(); ++i) {
+      AnyView from = part(src, dim, bounds, i);
+      copy(from.packed(to), from);
+      to += counts[i] * int64_t(width);
+    }
+  }
+  AnyView flat = dst.contiguous() ? dst : dst.packed(stage(dst.size() * width));
+  Status status =
+      c.reduceScatter(parts, flat.data, counts.data(), src.type, op, label);
+  if (status.ok() && flat.data != dst.data)
+    copy(dst, flat);
+  return finish(std::move(status));
+}
+
+Ticket Rank::all_to_all(const AnyView &dst, const AnyView &src, Communicator &c,
+                        int splitDim, const Bounds &splitBounds, int concatDim,
+                        const Bounds &concatBounds, const char *label) {
+  if (skip())
+    return {};
+  int me = c.index(), n = c.size();
+  bool sized = fits(splitBounds, n, src.dims[splitDim]) &&
+               fits(concatBounds, n, dst.dims[concatDim]) &&
+               splitDim != concatDim &&
+               src.dims[concatDim] == concatBounds[me + 1] - concatBounds[me];
+  if (sized) {
+    AnyView expected = part(src, splitDim, splitBounds, me);
+    sized = isPart(dst, expected, concatDim, concatBounds[n]);
+  }
+  if (!check(sized, "all_to_all", label,
+             "expected sizes that exchange dimension " +
+                 std::to_string(splitDim) + " for " +
+                 std::to_string(concatDim) + ", got " + sizesText(src) +
+                 " to " + sizesText(dst)))
+    return {};
+  size_t width = sizeOf(src.type);
+  std::vector<int64_t> sent = countsOf(src, splitDim, splitBounds);
+  std::vector<int64_t> received = countsOf(dst, concatDim, concatBounds);
+  char *out = static_cast<char *>(stage(size_t(src.size()) * width));
+  char *in = static_cast<char *>(stage(size_t(dst.size()) * width));
+  char *cursor = out;
+  for (int i = 0; i < n; ++i) {
+    AnyView from = part(src, splitDim, splitBounds, i);
+    copy(from.packed(cursor), from);
+    cursor += sent[i] * int64_t(width);
+  }
+  Status status =
+      c.allToAll(out, sent.data(), in, received.data(), src.type, label);
+  for (int i = 0; status.ok() && i < n; ++i) {
+    AnyView to = part(dst, concatDim, concatBounds, i);
+    copy(to, to.packed(in));
+    in += received[i] * int64_t(width);
+  }
+  return finish(std::move(status));
+}
+
+Ticket Rank::broadcast(const AnyView &view, Communicator &c, int root,
+                       const char *label) {
+  if (skip())
+    return {};
+  AnyView flat = view;
+  if (!view.contiguous()) {
+    flat = view.packed(stage(view.size() * sizeOf(view.type)));
+    if (c.index() == root)
+      copy(flat, view);
+  }
+  Status status = c.broadcast(flat.data, view.size(), view.type, root, label);
+  if (status.ok() && flat.data != view.data)
+    copy(view, flat);
+  return finish(std::move(status));
+}
+
+Ticket Rank::send(const AnyView &src, Communicator &c, int peer,
+                  const char *label) {
+  if (skip())
+    return {};
+  AnyView flat = src;
+  if (!src.contiguous()) {
+    flat = src.packed(stage(src.size() * sizeOf(src.type)));
+    copy(flat, src);
+  }
+  return finish(c.send(flat.data, src.size(), src.type, peer, label));
+}
+
+Ticket Rank::recv(const AnyView &dst, Communicator &c, int peer,
+                  const char *label) {
+  if (skip())
+    return {};
+  AnyView flat = dst;
+  if (!dst.contiguous()) {
+    flat = dst.packed(stage(dst.size() * sizeOf(dst.type)));
+    unpack_.emplace_back(dst, flat);
+  }
+  Status status = c.recv(flat.data, dst.size(), dst.type, peer, label);
+  if (!grouping_ && status.ok())
+    for (auto &[to, from] : unpack_)
+      copy(to, from);
+  if (!grouping_)
+    unpack_.clear();
+  return finish(std::move(status));
+}
+
+void Rank::group_start() {
+  if (skip())
+    return;
+  fail(endpoint_.groupStart());
+  grouping_ = ok();
+}
+
+void Rank::group_end() {
+  if (!grouping_)
+    return;
+  grouping_ = false;
+  // Closed even after a failure in between, so that the endpoint is left in
+  // order; what was deferred is still matched by the partners.
+  Status status = endpoint_.groupEnd();
+  if (status.ok())
+    for (auto &[to, from] : unpack_)
+      copy(to, from);
+  unpack_.clear();
+  fail(std::move(status));
+  releaseStages();
+}
+
+} // namespace parc

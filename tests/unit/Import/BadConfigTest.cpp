@@ -1,0 +1,289 @@
+//===- BadConfigTest.cpp - Configs that are refused -----------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Every way that a config.json can be wrong, with the whole text and the
+/// place of what the user is told.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ImportTesting.h"
+#include "parc/Import/Config.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+namespace {
+/// Line numbers in the expectations count from here.
+constexpr const char *kBase = R"({
+  "model_type": "llama",
+  "hidden_size": 32,
+  "intermediate_size": 56,
+  "num_attention_heads": 4,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "max_position_embeddings": 64,
+  "rms_norm_eps": 1e-06,
+  "vocab_size": 97
+})";
+
+constexpr const char *kRope = R"("vocab_size": 97,
+  "rope_scaling": {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 16
+  })";
+
+std::string diagnose(StringRef text,
+                     std::optional<ElementKind> element = std::nullopt) {
+  MLIRContext context;
+  Collected collected(context);
+  FailureOr<ModelConfig> config =
+      readModelConfig(&context, text, "config.json", element);
+  bool error = StringRef(collected.text).contains("error: ");
+  EXPECT_EQ(failed(config), error) << collected.text;
+  return collected.text;
+}
+
+struct Case {
+  const char *from, *to, *expected;
+};
+
+/// Prints the edit where a test fails.
+void PrintTo(const Case &one, std::ostream *os) {
+  *os << one.from << " -> " << one.to;
+}
+
+class BadField : public testing::TestWithParam<Case> {};
+
+TEST_P(BadField, IsNamedAtItsPlace) {
+  EXPECT_EQ(diagnose(edit(kBase, GetParam().from, GetParam().to)),
+            std::string(GetParam().expected) + "\n");
+}
+
+const Case kCases[] = {
+    // Missing and misspelt.
+    {"  \"hidden_size\": 32,\n", "",
+     "1:1: error: expected field 'hidden_size', got none"},
+    {"\"hidden_size\"", "\"hiden_size\"",
+     "3:3: error: expected field 'hidden_size', got 'hiden_size'; rename it"},
+    {"32", "null", "3:18: error: expected field 'hidden_size', got null"},
+    {"\"num_key_value_heads\"", "\"num_key_value_head\"",
+     "7:3: error: unknown field 'num_key_value_head'; did you mean "
+     "'num_key_value_heads'?"},
+    {"\"model_type\"", "\"modeltype\"",
+     "2:3: error: expected field 'model_type', got 'modeltype'; rename it"},
+    {"\"vocab_size\": 97", "\"vocab_size\": 97, \"attention_bais\": true",
+     "10:21: error: unknown field 'attention_bais'; did you mean "
+     "'attention_bias'?"},
+    // Types and ranges.
+    {"32", "\"32\"",
+     "3:18: error: field 'hidden_size': expected a whole number from 1 to "
+     "2147483647, got \"32\""},
+    {"32", "32.5",
+     "3:18: error: field 'hidden_size': expected a whole number from 1 to "
+     "2147483647, got 32.5"},
+    {"32", "[32]",
+     "3:18: error: field 'hidden_size': expected a whole number from 1 to "
+     "2147483647, got an array"},
+    {"97", "0",
+     "10:17: error: field 'vocab_size': expected a whole number from 1 to "
+     "2147483647, got 0"},
+    {"97", "-97",
+     "10:17: error: field 'vocab_size': expected a whole number from 1 to "
+     "2147483647, got -97"},
+    {"97", "1e30",
+     "10:17: error: field 'vocab_size': expected a whole number from 1 to "
+     "2147483647, got 1e+30"},
+    {"97", "18446744073709551617",
+     "10:17: error: field 'vocab_size': expected a whole number from 1 to "
+     "2147483647, got 18446744073709551616"},
+    {": 3,", ": 100001,",
+     "6:24: error: field 'num_hidden_layers': expected a whole number from 1 "
+     "to 100000, got 100001"},
+    {"1e-06", "0",
+     "9:19: error: field 'rms_norm_eps': expected a number between 0 and 1, "
+     "both excluded, got 0"},
+    {"1e-06", "true",
+     "9:19: error: field 'rms_norm_eps': expected a number between 0 and 1, "
+     "both excluded, got true"},
+    {"97", "97, \"tie_word_embeddings\": 1",
+     "10:44: error: field 'tie_word_embeddings': expected true or false, got "
+     "1"},
+    {"97", "97, \"attention_dropout\": 1.0",
+     "10:42: error: field 'attention_dropout': expected less than 1, got 1"},
+    {"97", "97, \"attention_dropout\": -0.1",
+     "10:42: error: field 'attention_dropout': expected a number from 0 to 1, "
+     "got -0.1"},
+    // Sizes that do not go together.
+    {": 2,", ": 3,",
+     "5:26: error: field 'num_attention_heads': expected a multiple of "
+     "'num_key_value_heads', 3, got 4"},
+    {"\"num_attention_heads\": 4", "\"num_attention_heads\": 6",
+     "3:18: error: field 'hidden_size': expected a multiple of "
+     "'num_attention_heads', 6, got 32; or give 'head_dim'"},
+    {"97", "97, \"head_dim\": 7",
+     "10:33: error: expected an even number of elements a head, because "
+     "rotary positions turn pairs, got 7"},
+    {"32", "12",
+     "3:18: error: expected an even number of elements a head, because "
+     "rotary positions turn pairs, got 3"},
+    {"97", "97, \"head_dim\": 2147483646",
+     "5:26: error: expected a layer of at most 2147483647 elements a "
+     "position"},
+    {": 32,\n  \"intermediate_size\": 56",
+     ": 2147483644,\n  \"intermediate_size\": 2147483647",
+     "6:24: error: expected fewer than 2^62 parameters"},
+    // What is not supported.
+    {"\"llama\"", "\"lama\"",
+     "2:17: error: not supported yet: model_type \"lama\"; expected gpt2, "
+     "llama, mistral, qwen2, qwen3 (nearest: llama)"},
+    {"\"llama\"", "\"\"",
+     "2:17: error: field 'model_type': expected a name, "
+     "got \"\""},
+    {"\"llama\"", "7",
+     "2:17: error: field 'model_type': expected a string, "
+     "got 7"},
+    {"97", "97, \"hidden_act\": \"relu\"",
+     "10:35: error: field 'hidden_act': expected \"silu\" or \"swish\" or "
+     "\"gelu\" or \"gelu_new\" or \"gelu_pytorch_tanh\" (others are not "
+     "supported), got \"relu\""},
+    {"97", "97, \"pretraining_tp\": 2",
+     "10:39: error: field 'pretraining_tp': expected 1 (others are not "
+     "supported), got 2"},
+    {"97", "97, \"partial_rotary_factor\": 0.5",
+     "10:46: error: field 'partial_rotary_factor': expected 1 (others are "
+     "not supported), got 0.5"},
+    {"97", "97, \"quantization_config\": {\"bits\": 4}",
+     "10:21: error: field 'quantization_config' is not supported"},
+    {"97", "97, \"architectures\": [\"LlamaForTokenClassification\"]",
+     "10:38: error: field 'architectures': expected [\"LlamaForCausalLM\"], "
+     "got [\"LlamaForTokenClassification\"]"},
+    {"97", "97, \"torch_dtype\": \"float16\"",
+     "10:36: error: field 'torch_dtype': expected \"float32\", \"bfloat16\" "
+     "or \"float64\", got \"float16\"; choose one with --dtype f32|bf16|f64"},
+    {"97", "97, \"torch_dtype\": \"float32\", \"dtype\": \"bfloat16\"",
+     "10:56: error: fields 'dtype' and 'torch_dtype' differ; remove one"},
+    // Rotary positions.
+    {"97", "97, \"rope_theta\": 1",
+     "10:35: error: field 'rope_theta': expected a number between 1 and "
+     "1000000000000, both excluded, got 1"},
+    {"97", "97, \"rope_scaling\": 8",
+     "10:37: error: field 'rope_scaling': expected an object, got 8"},
+    {"97", "97, \"rope_scaling\": {\"type\": \"longrope\"}",
+     "10:46: error: field 'rope_scaling.type': expected \"default\" or "
+     "\"linear\" or \"llama3\" (others are not supported), got \"longrope\""},
+    {"97", "97, \"rope_scaling\": {\"type\": \"linear\"}",
+     "10:21: error: expected field 'rope_scaling.factor', got none"},
+    {"97", "97, \"rope_scaling\": {\"factor\": 8}",
+     "10:21: error: expected field 'rope_scaling.rope_type', got none"},
+    {"97",
+     "97, \"rope_scaling\": {\"type\": \"default\"}, "
+     "\"rope_parameters\": {\"rope_type\": \"default\"}",
+     "10:21: error: fields 'rope_scaling' and 'rope_parameters' say the same "
+     "thing; remove one"},
+    {"97", "97, \"rope_theta\": 5, \"rope_parameters\": {\"rope_theta\": 6}",
+     "10:73: error: fields 'rope_theta' and 'rope_parameters.rope_theta' "
+     "differ; remove one"},
+    {"97", "97, \"rope_parameters\": {\"full_attention\": {}}",
+     "10:41: error: field 'rope_parameters.full_attention': one set of "
+     "rotary fields for each kind of layer is not supported"},
+    // Not a config at all.
+    {"97", "97,", "11:2: error: not JSON: expected object key"},
+    {"\"vocab_size\": 97", "\"vocab_size\": 97, \"hidden_size\": 32",
+     "10:21: error: field 'hidden_size' is given twice; remove one"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Import, BadField, testing::ValuesIn(kCases));
+
+TEST(BadConfig, AllFaultsAtOnce) {
+  std::string text = edit(kBase, "32", "0");
+  text = edit(text, "97", "\"many\"");
+  EXPECT_EQ(diagnose(text),
+            "3:18: error: field 'hidden_size': expected a whole number from 1 "
+            "to 2147483647, got 0\n"
+            "10:17: note: field 'vocab_size': expected a whole number from 1 "
+            "to 2147483647, got \"many\"\n");
+}
+
+TEST(BadConfig, Llama3Scaling) {
+  std::string text = edit(kBase, "\"vocab_size\": 97", kRope);
+  EXPECT_EQ(diagnose(text), "");
+  EXPECT_EQ(diagnose(edit(text, "    \"low_freq_factor\": 1.0,\n", "")),
+            "11:19: error: expected field 'rope_scaling.low_freq_factor', got "
+            "none\n");
+  EXPECT_EQ(diagnose(edit(text, "4.0", "1.0")),
+            "15:25: error: field 'rope_scaling.high_freq_factor': expected "
+            "more than 'low_freq_factor', 1, got 1\n");
+  EXPECT_EQ(diagnose(edit(text, "\"high_freq_factor\"", "\"hi_freq_factor\"")),
+            "15:5: error: expected field 'rope_scaling.high_freq_factor', got "
+            "'rope_scaling.hi_freq_factor'; rename it\n");
+}
+
+TEST(BadConfig, NotAnObject) {
+  EXPECT_EQ(diagnose(""), "1:1: error: not JSON: unexpected EOF\n");
+  EXPECT_EQ(diagnose("[1]"),
+            "1:1: error: expected a JSON object, got an array\n");
+  EXPECT_EQ(diagnose("{"), "1:2: error: not JSON: expected object key\n");
+  EXPECT_EQ(diagnose(std::string(40, '[')),
+            "1:33: error: expected JSON nested at most 32 deep\n");
+  EXPECT_EQ(diagnose(std::string((4 << 20) + 1, ' ')),
+            "1:1: error: expected at most 4194304 bytes, got 4194305\n");
+}
+
+TEST(BadConfig, NotSupportedYet) {
+  EXPECT_EQ(diagnose(readTestConfig("mixtral-8x7b")),
+            "14:16: error: not supported yet: model_type \"mixtral\"; "
+            "expected gpt2, llama, mistral, qwen2, qwen3 (nearest: "
+            "mistral)\n");
+  EXPECT_EQ(diagnose(readTestConfig("deepseek-v3")),
+            "17:16: error: not supported yet: model_type \"deepseek_v3\"; "
+            "expected gpt2, llama, mistral, qwen2, qwen3\n");
+  EXPECT_EQ(diagnose(readTestConfig("bloom-176b")),
+            "15:16: error: not supported yet: model_type \"bloom\"; expected "
+            "gpt2, llama, mistral, qwen2, qwen3\n");
+}
+
+TEST(BadConfig, OtherArchitectures) {
+  std::string gpt2 = readTestConfig("tiny-gpt2");
+  EXPECT_EQ(diagnose(edit(gpt2, "\"scale_attn_by_inverse_layer_idx\": false",
+                          "\"scale_attn_by_inverse_layer_idx\": true")),
+            "20:37: error: field 'scale_attn_by_inverse_layer_idx': expected "
+            "false (others are not supported), got true\n");
+  EXPECT_EQ(diagnose(edit(gpt2, "\"n_head\": 4", "\"n_head\": 5")),
+            "15:12: error: field 'n_embd': expected a multiple of 'n_head', "
+            "5, got 32\n");
+  std::string qwen2 = readTestConfig("tiny-qwen2");
+  EXPECT_EQ(diagnose(edit(qwen2, "\"use_sliding_window\": false",
+                          "\"use_sliding_window\": true")),
+            "30:24: error: field 'use_sliding_window': expected false (others "
+            "are not supported), got true\n");
+  EXPECT_EQ(
+      diagnose(edit(qwen2, "full_attention\"\n", "sliding_attention\"\n")),
+      "12:17: error: field 'layer_types': expected \"full_attention\" "
+      "in every layer (mixed layers are not supported), got "
+      "\"sliding_attention\" in layer 2\n");
+  EXPECT_EQ(diagnose(edit(qwen2, "\"num_hidden_layers\": 3",
+                          "\"num_hidden_layers\": 4")),
+            "12:17: error: field 'layer_types': expected 4 entries, one a "
+            "layer, got 3\n");
+}
+
+TEST(Config, UnknownFieldsAreNamed) {
+  EXPECT_EQ(diagnose(edit(kBase, "97",
+                          "97, \"logit_cap\": 30, \"moon_phase\": {\"a\": 1}")),
+            "10:21: warning: not understood, ignored: 'logit_cap', "
+            "'moon_phase'\n");
+}
+
+TEST(Config, ElementTypeOverride) {
+  std::string text = edit(kBase, "97", "97, \"torch_dtype\": \"float16\"");
+  EXPECT_EQ(diagnose(text, ElementKind::F64), "");
+}
+} // namespace
