@@ -274,9 +274,7 @@ bool Resolver::checkStages() {
     return fail(result.microBatches.place, *wrong, "schedule");
   if (std::optional<std::string> idle = idleWarning(pp, m)) {
     reporter.warning(result.microBatches.place,
-                     "fewer micro-batches than stages: " + Twine(m) +
-                         " on pp=" + Twine(pp) + ", " + *idle,
-                     "idle");
+                     "fewer micro-batches than stages: " + *idle, "idle");
     reporter.help("a larger --batch or more --micro-batches fill it");
   }
   return true;
