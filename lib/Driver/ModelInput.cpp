@@ -13,17 +13,12 @@
 #include "parc/Driver/ModelInput.h"
 #include "parc/Driver/InputGate.h"
 #include "parc/Import/Model.h"
-#include "parc/Interfaces/UpstreamModels.h"
+#include "parc/InitAll.h"
 #include "Retype.h"
 
-#include "NN/NN.h"
 #include "Parc/Parc.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -127,11 +122,7 @@ mlir::parc::driver::openModel(const Word &word, Reporter &reporter) {
 
 void mlir::parc::driver::setUpContext(MLIRContext &context) {
   DialectRegistry registry;
-  registerImportDialects(registry);
-  registry.insert<ParcDialect, nn::NNDialect, arith::ArithDialect,
-                  linalg::LinalgDialect, math::MathDialect,
-                  tensor::TensorDialect>();
-  registerUpstreamModels(registry);
+  registerAllDialects(registry);
   context.appendDialectRegistry(registry);
   context.disableMultithreading();
   context.loadAllAvailableDialects();

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Driver/Phases.h"
+#include "NN/NNPasses.h"
 #include "parc/Transforms/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -47,6 +48,7 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     return;
   case Phase::Differentiated:
     manager.addPass(createDifferentiate());
+    manager.addPass(nn::createAddOptimizer());
     return;
   case Phase::Sharded: {
     manager.addPass(createDecomposeComposites());

@@ -193,20 +193,6 @@ template <typename Visitor> static void visitDifferentiable(Visitor visit) {
       math::ErfOp, math::AbsFOp, math::FmaOp>();
 }
 
-namespace {
-struct IsOneOf {
-  Operation *op;
-  bool &result;
-  template <typename... Ops> void operator()() { result = isa<Ops...>(op); }
-};
-} // namespace
-
-bool mlir::parc::hasElementwiseGradient(Operation *op) {
-  bool result = false;
-  visitDifferentiable(IsOneOf{op, result});
-  return result;
-}
-
 LogicalResult
 mlir::parc::buildElementwiseGradient(OpBuilder &builder, Operation *op,
                                      Value gradient, ArrayRef<bool> wanted,

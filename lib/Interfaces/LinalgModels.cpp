@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -44,12 +45,29 @@ static std::optional<ReductionKind> getCombiner(Operation *op,
       .Default([](Operation *) { return Kind(); });
 }
 
+/// The values of the body that depend on the init of a result other than
+/// `result`: in a reduction they change from iteration to iteration.
+static llvm::DenseSet<Value> dependOnOtherInits(linalg::LinalgOp op,
+                                                unsigned result) {
+  llvm::DenseSet<Value> depend;
+  for (unsigned i = 0; i < op->getNumResults(); ++i)
+    if (BlockArgument arg = getBodyArgument(op, op.getNumDpsInputs() + i);
+        arg && i != result)
+      depend.insert(arg);
+  for (Operation &bodyOp : *op.getBlock())
+    if (llvm::any_of(bodyOp.getOperands(),
+                     [&](Value value) { return depend.contains(value); }))
+      depend.insert(bodyOp.result_begin(), bodyOp.result_end());
+  return depend;
+}
+
 std::optional<ReductionKind> mlir::parc::matchCombiner(linalg::LinalgOp op,
                                                        unsigned result) {
   Value value = getBodyArgument(op, op.getNumDpsInputs() + result);
   Operation *yield = op.getBlock()->getTerminator();
   std::optional<ReductionKind> kind;
-  while (value && value.hasOneUse()) {
+  llvm::DenseSet<Value> moving = dependOnOtherInits(op, result);
+  while (value && value.hasOneUse() && !moving.contains(value)) {
     OpOperand &use = *value.use_begin();
     if (use.getOwner() == yield)
       return use.getOperandNumber() == result ? kind : std::nullopt;

@@ -31,7 +31,8 @@ void attachLinalgGradients(MLIRContext *context);
 void attachTensorGradients(MLIRContext *context);
 
 /// How result `result` of `op` accumulates over the loops that its map lacks:
-/// the body is a chain of one combiner from the init's argument to the yield.
+/// the body is a chain of one combiner from the init's argument to the yield,
+/// and what it combines depends on no other init.
 /// None for any other body.
 std::optional<ReductionKind> matchCombiner(linalg::LinalgOp op,
                                            unsigned result);
@@ -61,9 +62,6 @@ SmallVector<Value> getDynamicSizes(OpBuilder &builder, Location loc, Type type,
 LogicalResult buildElementwiseGradient(OpBuilder &builder, Operation *op,
                                        Value gradient, ArrayRef<bool> wanted,
                                        SmallVectorImpl<Value> &gradients);
-
-/// True where buildElementwiseGradient has a rule for `op`.
-bool hasElementwiseGradient(Operation *op);
 
 /// A tensor of zeros of the static type `type`: a fill of an empty tensor.
 Value buildZeros(OpBuilder &builder, Location loc, RankedTensorType type);

@@ -33,13 +33,12 @@ static bool isWanted(Operation *op, unsigned i, ArrayRef<bool> wanted) {
          isa<FloatType>(getElementTypeOrSelf(op->getOperand(i).getType()));
 }
 
-/// Common checks: pushes nulls for all operands, and says whether there is
-/// anything to build.
-static FailureOr<bool> start(Operation *op, Value gradient,
-                             ArrayRef<bool> wanted,
-                             SmallVectorImpl<Value> &gradients) {
+/// Common checks: pushes nulls for all operands, and sets `any` where there is
+/// something to build.
+static LogicalResult start(Operation *op, Value gradient, ArrayRef<bool> wanted,
+                           SmallVectorImpl<Value> &gradients, bool &any) {
   gradients.assign(op->getNumOperands(), Value());
-  bool any = false;
+  any = false;
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     if (!gradient || !isWanted(op, i, wanted))
       continue;
@@ -49,7 +48,7 @@ static FailureOr<bool> start(Operation *op, Value gradient,
       return op->emitError("expected a static shape to differentiate, got ")
              << type;
   }
-  return any;
+  return success();
 }
 
 namespace {
@@ -70,9 +69,11 @@ struct ExpandGradient
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<bool> wanted,
                               SmallVectorImpl<Value> &gradients) const {
-    FailureOr<bool> any = start(op, resultGradients[0], wanted, gradients);
-    if (failed(any) || !*any)
-      return any;
+    bool any = false;
+    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
+      return failure();
+    if (!any)
+      return success();
     auto expand = cast<tensor::ExpandShapeOp>(op);
     gradients[0] = tensor::CollapseShapeOp::create(
         builder, op->getLoc(), expand.getSrcType(), resultGradients[0],
@@ -87,9 +88,11 @@ struct CollapseGradient
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<bool> wanted,
                               SmallVectorImpl<Value> &gradients) const {
-    FailureOr<bool> any = start(op, resultGradients[0], wanted, gradients);
-    if (failed(any) || !*any)
-      return any;
+    bool any = false;
+    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
+      return failure();
+    if (!any)
+      return success();
     auto collapse = cast<tensor::CollapseShapeOp>(op);
     gradients[0] = tensor::ExpandShapeOp::create(
         builder, op->getLoc(), collapse.getSrcType(), resultGradients[0],
@@ -104,9 +107,11 @@ struct ExtractSliceGradient
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<bool> wanted,
                               SmallVectorImpl<Value> &gradients) const {
-    FailureOr<bool> any = start(op, resultGradients[0], wanted, gradients);
-    if (failed(any) || !*any)
-      return any;
+    bool any = false;
+    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
+      return failure();
+    if (!any)
+      return success();
     auto slice = cast<tensor::ExtractSliceOp>(op);
     Value zeros = buildZeros(builder, op->getLoc(), slice.getSourceType());
     gradients[0] = tensor::InsertSliceOp::create(
@@ -123,9 +128,11 @@ struct InsertSliceGradient
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<bool> wanted,
                               SmallVectorImpl<Value> &gradients) const {
-    FailureOr<bool> any = start(op, resultGradients[0], wanted, gradients);
-    if (failed(any) || !*any)
-      return any;
+    bool any = false;
+    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
+      return failure();
+    if (!any)
+      return success();
     auto slice = cast<tensor::InsertSliceOp>(op);
     if (isWanted(op, 0, wanted))
       gradients[0] = tensor::ExtractSliceOp::create(

@@ -48,8 +48,6 @@ struct PhaseOptions {
   int64_t microBatches = 1;
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
-  /// Clip the gradient by its global norm.
-  bool clip = false;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

@@ -87,6 +87,31 @@ TEST_F(ModelTest, ReduceCombiners) {
             "5 7! ; (0)(1) (0) -> (0) ; {1}");
 }
 
+TEST_F(ModelTest, TwoResults) {
+  auto reduce = [&](std::string body) {
+    return factors("%a: tensor<5x7xf32>, %c: tensor<5xf32>, %d: tensor<5xf32>",
+                   R"(%r:2 = linalg.generic {indexing_maps = [
+      affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%a : tensor<5x7xf32>) outs(%c, %d : tensor<5xf32>, tensor<5xf32>)
+      attrs = {test} { ^bb0(%x: f32, %p: f32, %q: f32):
+      )" + body + R"(
+      linalg.yield %s, %t : f32, f32
+    } -> (tensor<5xf32>, tensor<5xf32>))");
+  };
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.subf %q, %x : f32"),
+            "5 7 ; (0)(1) (0) (0) -> (0) (0) ; {0, 1, 2}");
+  // One factor has one way to combine.
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.maximumf %q, %x : f32"),
+            "5 7! ; (0)(1) (0) (0) -> (0) (0) ;");
+  // The second sum adds prefixes of the first.
+  EXPECT_EQ(reduce("%s = arith.addf %p, %x : f32\n"
+                   "%t = arith.addf %q, %s : f32"),
+            "5 7! ; (0)(1) (0) (0) -> (0) (0) ; {0, 1, 2}");
+}
+
 TEST_F(ModelTest, BroadcastTransposeFill) {
   EXPECT_EQ(factors("%a: tensor<5xf32>, %c: tensor<5x7xf32>",
                     R"(%r = linalg.broadcast ins(%a : tensor<5xf32>)
