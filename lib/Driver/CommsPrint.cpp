@@ -87,7 +87,7 @@ mlir::parc::driver::summarizeComms(const CommReport &report, int64_t stage) {
     if (calls == 0)
       continue;
     std::string axes = llvm::join(row.axes, "+");
-    auto *found = llvm::find_if(
+    auto found = llvm::find_if(
         result, [&](const CommSummary &s) { return s.axes == axes; });
     size_t index = found - result.begin();
     if (index == result.size()) {
@@ -95,7 +95,7 @@ mlir::parc::driver::summarizeComms(const CommReport &report, int64_t stage) {
       counts.emplace_back();
     }
     result[index].bytes += row.bytesSent() * static_cast<double>(calls);
-    auto *count = llvm::find_if(
+    auto count = llvm::find_if(
         counts[index], [&](const auto &c) { return c.first == row.kind; });
     if (count == counts[index].end())
       counts[index].push_back({row.kind, calls});

@@ -472,3 +472,20 @@ void mlir::parc::driver::printDeclaration(const Declaration &declaration,
                              30)
        << ' ' << originText(Origin::Plan, rule.place) << '\n';
 }
+
+llvm::json::Value
+mlir::parc::driver::declarationToJSON(const Declaration &declaration) {
+  llvm::json::Object object;
+  for (const Row &row : rows(declaration)) {
+    llvm::json::Value value = row.value;
+    int64_t whole = 0;
+    double real = 0;
+    if (!row.text && !StringRef(row.value).getAsInteger(10, whole))
+      value = whole;
+    else if (!row.text && !StringRef(row.value).getAsDouble(real))
+      value = real;
+    object[row.key] =
+        llvm::json::Object{{"value", std::move(value)}, {"origin", row.origin}};
+  }
+  return object;
+}

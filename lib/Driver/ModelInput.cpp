@@ -12,6 +12,7 @@
 
 #include "parc/Driver/ModelInput.h"
 #include "parc/Driver/InputGate.h"
+#include "parc/Driver/Output.h"
 #include "parc/Import/Model.h"
 #include "parc/InitAll.h"
 #include "Retype.h"
@@ -19,6 +20,7 @@
 #include "Parc/Parc.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -124,7 +126,6 @@ void mlir::parc::driver::setUpContext(MLIRContext &context) {
   DialectRegistry registry;
   registerAllDialects(registry);
   context.appendDialectRegistry(registry);
-  context.disableMultithreading();
   context.loadAllAvailableDialects();
 }
 
@@ -316,6 +317,20 @@ mlir::parc::driver::loadModel(MLIRContext &context, const ModelInput &input,
   return model;
 }
 
+/// Prints the module as its text from now on and reads it back, so that
+/// locations point into what is written to the output.
+static bool adoptText(MLIRContext &context, LoadedModel &model, ModuleOp module,
+                      Reporter &reporter) {
+  model.irFile = "model.mlir";
+  model.irText = kTextMarker.str() + " from " +
+                 printable(llvm::sys::path::filename(model.facts.file)) + "\n";
+  llvm::raw_string_ostream os(model.irText);
+  printModel(module, os);
+  reporter.addSource(model.irFile, model.irText);
+  model.module = parseNamed(context, model.irText, model.irFile);
+  return static_cast<bool>(model.module);
+}
+
 bool mlir::parc::driver::materialize(MLIRContext &context, LoadedModel &model,
                                      const Declaration &declaration,
                                      Reporter &reporter) {
@@ -323,19 +338,19 @@ bool mlir::parc::driver::materialize(MLIRContext &context, LoadedModel &model,
     FailureOr<OwningOpRef<ModuleOp>> built =
         buildModel(&context, *model.config,
                    {declaration.batch.value, declaration.sequence.value});
-    if (failed(built))
-      return false;
-    model.irFile = "model.mlir";
-    model.irText.clear();
-    llvm::raw_string_ostream os(model.irText);
-    printModel(**built, os);
-    reporter.addSource(model.irFile, model.irText);
-    model.module = parseNamed(context, model.irText, model.irFile);
-    return static_cast<bool>(model.module);
+    return succeeded(built) && adoptText(context, model, **built, reporter);
   }
   Retype change;
   change.batch = declaration.batch.value;
   change.sequence = declaration.sequence.value;
   change.dtype = declaration.dtype.value;
-  return succeeded(retype(*model.module, model.facts, change));
+  const ModelFacts &facts = model.facts;
+  if (facts.batch.value_or(change.batch) == change.batch &&
+      facts.sequence.value_or(change.sequence) == change.sequence &&
+      facts.dtype == change.dtype)
+    return true;
+  if (failed(retype(*model.module, facts, change)))
+    return false;
+  OwningOpRef<ModuleOp> changed = std::move(model.module);
+  return adoptText(context, model, *changed, reporter);
 }

@@ -20,6 +20,8 @@
 #include "parc/Import/Config.h"
 #include "parc/Pipeline/RankGrid.h"
 
+#include "llvm/Support/JSON.h"
+
 namespace mlir::parc::driver {
 
 enum class Origin { Default, Model, Plan, Flag };
@@ -91,6 +93,9 @@ std::string planText(const Declaration &declaration);
 
 /// One line a key, with where its value comes from (`parc show config`).
 void printDeclaration(const Declaration &declaration, raw_ostream &os);
+
+/// Each key with `value` and `origin`.
+llvm::json::Value declarationToJSON(const Declaration &declaration);
 
 /// "flag", "plan.toml:3", "the model", "default".
 std::string originText(Origin origin, const Place &place);
