@@ -24,8 +24,8 @@ using namespace mlir::parc::driver;
 namespace {
 
 constexpr unsigned bit(Verb verb) { return 1u << static_cast<unsigned>(verb); }
-constexpr unsigned kBuilds = bit(Verb::Compile) | bit(Verb::Import) |
-                             bit(Verb::Run) | bit(Verb::Show);
+constexpr unsigned kBuilds =
+    bit(Verb::Compile) | bit(Verb::Import) | bit(Verb::Run) | bit(Verb::Show);
 constexpr unsigned kPlans =
     bit(Verb::Compile) | bit(Verb::Run) | bit(Verb::Show);
 constexpr unsigned kAny = ~0u;
@@ -77,8 +77,8 @@ struct VerbSpec {
 };
 
 constexpr VerbSpec kVerbs[] = {
-    {"compile", Verb::Compile, true}, {"import", Verb::Import, true},
-    {"run", Verb::Run, true},         {"show", Verb::Show, true},
+    {"compile", Verb::Compile, true},  {"import", Verb::Import, true},
+    {"run", Verb::Run, true},          {"show", Verb::Show, true},
     {"version", Verb::Version, false}, {"doctor", Verb::Doctor, false},
     {"help", Verb::Help, false},
 };
@@ -316,8 +316,8 @@ bool CommandLineParser::checkVerb() {
     const FlagSpec *spec = findFlag(name);
     if (line.verb == Verb::Help || (spec->verbs & bit(line.verb)))
       continue;
-    fail(word.place, "'parc " + verbName(line.verb) + "' takes no '" +
-                         dashed(name) + "'");
+    fail(word.place,
+         "'parc " + verbName(line.verb) + "' takes no '" + dashed(name) + "'");
     SmallVector<StringRef> takers;
     for (const VerbSpec &verb : kVerbs)
       if (verb.takesModel && (spec->verbs & bit(verb.verb)))

@@ -199,8 +199,7 @@ void Collector::addTransfers(RoleOp role, Region &region, int64_t sends,
   Operation *yield = region.front().getTerminator();
   for (int64_t i = 0; i < sends && i < yield->getNumOperands(); ++i)
     addTransfer(yield->getOperand(i), "send", 1, row);
-  int64_t neighbour =
-      forward ? base.firstStage - 1 : base.lastStage + 1;
+  int64_t neighbour = forward ? base.firstStage - 1 : base.lastStage + 1;
   // Within a role of several stages neighbours send what this role sends.
   for (RoleOp other : module.getOps<RoleOp>()) {
     if (!llvm::is_contained(other.getStages(), neighbour))

@@ -53,9 +53,8 @@ void mlir::parc::driver::printComms(const CommReport &report,
     llvm::raw_string_ostream(line)
         << llvm::left_justify(kind, 14) << ' ' << llvm::left_justify(axes, 6)
         << ' ' << llvm::left_justify(direction, 8) << ' '
-        << llvm::right_justify(calls, 8) << ' '
-        << llvm::right_justify(once, 11) << ' '
-        << llvm::right_justify(step, 11) << "  " << where;
+        << llvm::right_justify(calls, 8) << ' ' << llvm::right_justify(once, 11)
+        << ' ' << llvm::right_justify(step, 11) << "  " << where;
     os << StringRef(line).rtrim() << '\n';
   };
   columns("kind", "over", "pass", "a step", "sent once", "sent a step",

@@ -43,9 +43,10 @@ static std::optional<PlanFile> openPlan(Session &session,
   if (path.empty())
     return std::nullopt;
   std::optional<std::string> text =
-      readFile(path, size_t(1) << 20, word ? word->place : input.typed.empty()
-                                                 ? Place()
-                                                 : session.line.model.place,
+      readFile(path, size_t(1) << 20,
+               word                  ? word->place
+               : input.typed.empty() ? Place()
+                                     : session.line.model.place,
                session.reporter);
   if (!text) {
     code = kUsage;
@@ -109,8 +110,10 @@ public:
   bool open(Session &session) {
     if (!word)
       return true;
-    folder = OutputFolder::create(word->text, session.line.has("force"),
-                                  word->place, session.reporter);
+    auto made = OutputFolder::create(word->text, session.line.has("force"),
+                                     word->place, session.reporter);
+    if (made)
+      folder.emplace(std::move(*made));
     return folder.has_value();
   }
   bool dump(Phase phase, ModuleOp module) {
@@ -172,8 +175,8 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     if (reporter.hadError())
       return kWrong;
     auto next = static_cast<Phase>(static_cast<int>(compilation.phase) + 1);
-    reporter.error(Place(), "phase '" + phaseName(next) +
-                                "' failed and did not say why",
+    reporter.error(Place(),
+                   "phase '" + phaseName(next) + "' failed and did not say why",
                    "internal");
     return kInternal;
   }
@@ -255,17 +258,17 @@ static std::string meshText(const Mesh &mesh, bool asThreads) {
   return asThreads ? text + ", threads of this process" : text;
 }
 
-static void printComms(raw_ostream &os, const Declaration &declaration,
-                       const CommReport &comms, int64_t stage) {
+static void printCommSummary(raw_ostream &os, const Declaration &declaration,
+                             const CommReport &comms, int64_t stage) {
   std::vector<CommSummary> summary = summarizeComms(comms, stage);
   if (summary.empty()) {
     reportLine(os, "comms", "none");
     return;
   }
-  std::string where = declaration.size("pp") == 1
-                          ? "a rank, a step"
-                          : "stage " + std::to_string(stage) +
-                                ", a rank, a step";
+  std::string where =
+      declaration.size("pp") == 1
+          ? "a rank, a step"
+          : "stage " + std::to_string(stage) + ", a rank, a step";
   reportLine(os, "comms", where, "sent");
   for (const CommSummary &line : summary) {
     std::string axes = line.axes;
@@ -315,5 +318,5 @@ void mlir::parc::driver::printSummary(Session &session,
                  (m == 1 ? " micro-batch of " : " micro-batches of ") +
                  sequences + "x" + std::to_string(d.sequence.value) +
                  ", bubble " + bubbleText(pp, m));
-  printComms(os, d, comms, pp > 2 ? 1 : 0);
+  printCommSummary(os, d, comms, pp > 2 ? 1 : 0);
 }

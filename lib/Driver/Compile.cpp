@@ -39,17 +39,15 @@ int mlir::parc::driver::runImport(Session &session) {
   if (code != kDone)
     return nothingWritten(session, code);
   const Word *output = session.line.flag("o");
-  if (output &&
-      !writeOutputFile(output->text, compilation.model.irText,
-                       session.line.has("force"), output->place,
-                       session.reporter))
+  if (output && !writeOutputFile(output->text, compilation.model.irText,
+                                 session.line.has("force"), output->place,
+                                 session.reporter))
     return nothingWritten(session, kUsage);
   if (session.json) {
-    llvm::json::Object object{
-        {"model", compilation.describe()},
-        {"batch", compilation.declaration.batch.value},
-        {"seq", compilation.declaration.sequence.value},
-        {"layers", compilation.model.facts.layers}};
+    llvm::json::Object object{{"model", compilation.describe()},
+                              {"batch", compilation.declaration.batch.value},
+                              {"seq", compilation.declaration.sequence.value},
+                              {"layers", compilation.model.facts.layers}};
     session.out << llvm::formatv("{0:2}", llvm::json::Value(std::move(object)))
                 << '\n';
     return kDone;
@@ -107,8 +105,7 @@ static bool writeProgram(Compilation &compilation, const CommReport &comms,
   return folder.write("model.mlir", compilation.model.irText) &&
          folder.write("plan.toml", planText(compilation.declaration)) &&
          folder.write("comms.json",
-                      llvm::formatv("{0:2}\n",
-                                    commsToJSON(comms, std::nullopt))
+                      llvm::formatv("{0:2}\n", commsToJSON(comms, std::nullopt))
                           .str()) &&
          folder.write(kManifestName, manifestText(compilation));
 }
@@ -118,15 +115,13 @@ static int stopAfter(Session &session, const Word &word) {
   std::optional<Phase> phase = findPhase(word.text);
   if (!phase || *phase > lastTextPhase()) {
     session.reporter.error(word.place,
-                           (phase ? "phase without text "
-                                  : "unknown phase ") +
+                           (phase ? "phase without text " : "unknown phase ") +
                                ("'" + printable(word.text) + "'"),
                            "phase");
-    session.reporter.help("phases: " +
-                          llvm::join(phaseNames().take_front(
-                                         static_cast<size_t>(lastTextPhase()) +
-                                         1),
-                                     ", "));
+    session.reporter.help(
+        "phases: " + llvm::join(phaseNames().take_front(
+                                    static_cast<size_t>(lastTextPhase()) + 1),
+                                ", "));
     return nothingWritten(session, kUsage);
   }
   Compilation compilation;
@@ -168,9 +163,9 @@ int mlir::parc::driver::runCompile(Session &session) {
     return nothingWritten(session, code);
   warnUneven(compilation.layouts, session.reporter);
   const Declaration &declaration = compilation.declaration;
-  CommReport comms = collectComms(compilation.module(), compilation.layouts,
-                                  declaration.batch.value,
-                                  declaration.microBatches.value);
+  CommReport comms =
+      collectComms(compilation.module(), compilation.layouts,
+                   declaration.batch.value, declaration.microBatches.value);
   if (!writeProgram(compilation, comms, *folder) || !folder->commit())
     return nothingWritten(session, kUsage);
   if (session.json) {

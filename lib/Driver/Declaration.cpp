@@ -133,8 +133,8 @@ bool Resolver::readMesh() {
     mesh.value = *Mesh::parse("1x1x1", error);
   }
   if (mesh.value.size("cp") > 1) {
-    fail(mesh.place, "axis 'cp' has no meaning yet: cp=" +
-                         Twine(mesh.value.size("cp")),
+    fail(mesh.place,
+         "axis 'cp' has no meaning yet: cp=" + Twine(mesh.value.size("cp")),
          "mesh");
     reporter.help("parc splits over tp, pp and dp");
     return false;
@@ -212,8 +212,8 @@ bool Resolver::readSchedule() {
 
 bool Resolver::readOptimizer() {
   static constexpr std::pair<StringLiteral, double> defaults[] = {
-      {"lr", 1e-2},   {"beta1", 0.9},        {"beta2", 0.95},
-      {"eps", 1e-8},  {"weight-decay", 0.1}, {"clip", 0.0}};
+      {"lr", 1e-2},  {"beta1", 0.9},        {"beta2", 0.95},
+      {"eps", 1e-8}, {"weight-decay", 0.1}, {"clip", 0.0}};
   for (const auto &[key, otherwise] : defaults) {
     Setting<double> &setting = result.optimizer[key.str()];
     setting.value = otherwise;
@@ -223,10 +223,9 @@ bool Resolver::readOptimizer() {
     const RawValue &raw = given->first;
     double value = 0;
     if (StringRef(raw.text).getAsDouble(value) || !std::isfinite(value))
-      return fail(raw.place,
-                  "expected a number for '" + key + "', got " +
-                      quoted(raw.text),
-                  key);
+      return fail(
+          raw.place,
+          "expected a number for '" + key + "', got " + quoted(raw.text), key);
     bool isBeta = key.starts_with("beta");
     if (value < 0 || (isBeta && value >= 1))
       return fail(raw.place,
@@ -296,18 +295,17 @@ bool Resolver::checkBatch() {
          "batch");
     if (!overflow)
       reporter.help("--batch " + Twine(parts) +
-                    (batch >= dp
-                         ? ", or --micro-batches " + Twine(batch / dp)
-                         : Twine()));
+                    (batch >= dp ? ", or --micro-batches " + Twine(batch / dp)
+                                 : Twine()));
     return false;
   }
   if (batch % parts != 0)
-    reporter.warning(place,
-                     "batch " + Twine(batch) + " is no multiple of dp=" +
-                         Twine(dp) + " x " + Twine(m) +
-                         " micro-batches: " + Twine(batch / parts) + " or " +
-                         Twine(batch / parts + 1) + " sequences in each",
-                     "uneven-batch");
+    reporter.warning(
+        place,
+        "batch " + Twine(batch) + " is no multiple of dp=" + Twine(dp) + " x " +
+            Twine(m) + " micro-batches: " + Twine(batch / parts) + " or " +
+            Twine(batch / parts + 1) + " sequences in each",
+        "uneven-batch");
   return true;
 }
 
@@ -317,8 +315,7 @@ void Resolver::warnNodes() {
   std::optional<size_t> tp = result.mesh.value.indexOf("tp");
   if (!tp || result.size("tp") < 2)
     return;
-  int64_t reach =
-      (result.size("tp") - 1) * result.grid().strides()[*tp] + 1;
+  int64_t reach = (result.size("tp") - 1) * result.grid().strides()[*tp] + 1;
   // A group inside an aligned block of a node's size stays in the node.
   if (reach <= kNodeSize && kNodeSize % reach == 0)
     return;
@@ -350,9 +347,9 @@ std::optional<Declaration> Resolver::run() {
   return std::move(result);
 }
 
-std::optional<Declaration> DeclarationSource::resolve(const ModelFacts &facts,
-                                                      bool forDevices,
-                                                      Reporter &reporter) const {
+std::optional<Declaration>
+DeclarationSource::resolve(const ModelFacts &facts, bool forDevices,
+                           Reporter &reporter) const {
   return Resolver(*this, facts, forDevices, reporter).run();
 }
 
@@ -415,7 +412,8 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("micro-batches", std::to_string(d.microBatches.value), false,
           d.microBatches),
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
-  for (StringRef key : {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
+  for (StringRef key :
+       {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());
     table.push_back(row(key, number(setting.value), false, setting));
   }

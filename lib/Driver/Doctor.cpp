@@ -98,9 +98,9 @@ int mlir::parc::driver::runDoctor(Session &session) {
   if (session.json) {
     llvm::json::Object object{{"parc", versionText()}};
     for (const Finding &finding : list)
-      object[finding.name] =
-          finding.found.empty() ? llvm::json::Value(nullptr)
-                                : llvm::json::Value(finding.found);
+      object[finding.name] = finding.found.empty()
+                                 ? llvm::json::Value(nullptr)
+                                 : llvm::json::Value(finding.found);
     session.out << llvm::formatv("{0:2}\n",
                                  llvm::json::Value(std::move(object)));
     return kDone;
@@ -124,8 +124,9 @@ int mlir::parc::driver::runDoctor(Session &session) {
 int mlir::parc::driver::runVersion(Session &session) {
   if (session.json)
     session.out << llvm::formatv(
-        "{0:2}\n", llvm::json::Value(llvm::json::Object{
-                       {"parc", versionText()}, {"mlir", LLVM_VERSION_STRING}}));
+        "{0:2}\n",
+        llvm::json::Value(llvm::json::Object{{"parc", versionText()},
+                                             {"mlir", LLVM_VERSION_STRING}}));
   else
     session.out << "parc " << versionText() << ", MLIR " << LLVM_VERSION_STRING
                 << '\n';

@@ -17,8 +17,8 @@ using namespace mlir;
 using namespace mlir::parc::driver;
 
 /// Whether to colour; nothing after an error.
-static std::optional<bool> readColor(const CommandLine &line,
-                                     raw_ostream &err, Reporter &reporter) {
+static std::optional<bool> readColor(const CommandLine &line, raw_ostream &err,
+                                     Reporter &reporter) {
   const Word *word = line.flag("color");
   if (!word || word->text == "auto")
     return err.is_displayed();

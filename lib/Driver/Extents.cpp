@@ -128,16 +128,16 @@ std::optional<int64_t> Extents::ofRoleArgument(RoleOp role,
                     : std::nullopt;
   number -= inputs;
   bool forward = region == &role.getForward();
-  int64_t neighbour = forward ? role.getStages().front() - 1
-                              : role.getStages().back() + 1;
+  int64_t neighbour =
+      forward ? role.getStages().front() - 1 : role.getStages().back() + 1;
   RoleOp other;
   for (RoleOp candidate : module.getOps<RoleOp>())
     if (llvm::is_contained(candidate.getStages(), neighbour))
       other = candidate;
   if (forward)
     return other ? sent(other.getForward(), number, dim, depth) : std::nullopt;
-  auto received = static_cast<unsigned>(
-      other ? other.getBackwardSends() : uint64_t(0));
+  auto received =
+      static_cast<unsigned>(other ? other.getBackwardSends() : uint64_t(0));
   if (number < received)
     return sent(other.getBackward(), number, dim, depth);
   // What the role's own forward saved.
@@ -221,11 +221,10 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
   }
   if (auto slice = dyn_cast<SliceOp>(op)) {
     if (dim == slice.getDim())
-      return largestPart(largestPart(static_cast<int64_t>(slice.getExtent()),
-                                     static_cast<int64_t>(slice.getGrain()),
-                                     slice.getOuter()),
-                         static_cast<int64_t>(slice.getGrain()),
-                         slice.getAxes());
+      return largestPart(
+          largestPart(static_cast<int64_t>(slice.getExtent()),
+                      static_cast<int64_t>(slice.getGrain()), slice.getOuter()),
+          static_cast<int64_t>(slice.getGrain()), slice.getAxes());
     return extent(slice.getInput(), dim, depth);
   }
   if (isa<AllReduceOp, OwnOp>(op))

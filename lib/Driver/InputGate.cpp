@@ -130,12 +130,12 @@ std::optional<InputFault> MLIRGate::alias() {
   total += size;
   if ((!current.empty() && currentSize > limits.aliasNodes) ||
       total > limits.allNodes)
-    return fault(text, begin,
-                 "aliases grow beyond " +
-                     Twine(current.empty() ? limits.allNodes
-                                           : limits.aliasNodes) +
-                     " nodes when written out",
-                 "an alias that uses another twice doubles its size");
+    return fault(
+        text, begin,
+        "aliases grow beyond " +
+            Twine(current.empty() ? limits.allNodes : limits.aliasNodes) +
+            " nodes when written out",
+        "an alias that uses another twice doubles its size");
   return std::nullopt;
 }
 
@@ -147,8 +147,9 @@ std::optional<InputFault> MLIRGate::name() {
   StringRef word = text.slice(begin, at);
   --at;
   if (word == "dense_resource")
-    return fault(text, begin, "expected values, got a resource",
-                 "keep weights in a safetensors file; see 'parc run --weights'");
+    return fault(
+        text, begin, "expected values, got a resource",
+        "keep weights in a safetensors file; see 'parc run --weights'");
   if (word == "mod" || word == "floordiv" || word == "ceildiv")
     return operatorAt(begin);
   return std::nullopt;
@@ -209,8 +210,9 @@ mlir::parc::driver::checkMLIRText(StringRef text, const MLIRLimits &limits) {
 std::optional<InputFault> mlir::parc::driver::checkTOMLText(StringRef text) {
   constexpr unsigned maxParts = 64, maxDepth = 64;
   if (text.size() > (size_t(1) << 20))
-    return fault(text, 0, "expected at most 1 MiB of TOML, got " +
-                              Twine(text.size() >> 10) + " KiB");
+    return fault(text, 0,
+                 "expected at most 1 MiB of TOML, got " +
+                     Twine(text.size() >> 10) + " KiB");
   unsigned depth = 0, dots = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     char c = text[at];

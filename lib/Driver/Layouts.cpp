@@ -106,10 +106,9 @@ static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
                             const AxisSizes &axes) {
   ValueLayout layout;
   layout.dtype = typeText(type.getElementType());
-  layout.elementBytes =
-      type.getElementType().isIntOrFloat()
-          ? llvm::divideCeil(type.getElementTypeBitWidth(), 8)
-          : 8;
+  layout.elementBytes = type.getElementType().isIntOrFloat()
+                            ? llvm::divideCeil(type.getElementTypeBitWidth(), 8)
+                            : 8;
   for (auto [index, size] : llvm::enumerate(type.getShape())) {
     DimLayout dim;
     dim.size = size;
@@ -204,7 +203,8 @@ static llvm::json::Value toJSON(const ValueLayout &layout) {
   return object;
 }
 
-llvm::json::Value mlir::parc::driver::layoutsToJSON(const LayoutReport &report) {
+llvm::json::Value
+mlir::parc::driver::layoutsToJSON(const LayoutReport &report) {
   llvm::json::Array params, reshards;
   for (const ValueLayout &param : report.params)
     params.push_back(toJSON(param));
@@ -222,13 +222,13 @@ static std::string partsText(const DimLayout &dim) {
   if (dim.parts <= 4) {
     std::string text;
     for (int64_t part = 0; part < dim.parts; ++part)
-      text += (text.empty() ? "" : "+") +
-              std::to_string(partSize(dim.units(), dim.parts, part) *
-                             dim.grain);
+      text +=
+          (text.empty() ? "" : "+") +
+          std::to_string(partSize(dim.units(), dim.parts, part) * dim.grain);
     return text;
   }
-  return std::to_string(large) + " of " + std::to_string(dim.largest()) +
-         ", " + std::to_string(dim.parts - large) + " of " +
+  return std::to_string(large) + " of " + std::to_string(dim.largest()) + ", " +
+         std::to_string(dim.parts - large) + " of " +
          std::to_string(dim.smallest());
 }
 

@@ -11,11 +11,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Driver/ModelInput.h"
+#include "Retype.h"
 #include "parc/Driver/InputGate.h"
 #include "parc/Driver/Output.h"
 #include "parc/Import/Model.h"
 #include "parc/InitAll.h"
-#include "Retype.h"
 
 #include "Parc/Parc.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -40,9 +40,10 @@ std::string ModelInput::beside(StringRef name) const {
   return llvm::sys::fs::exists(path) ? path.str().str() : std::string();
 }
 
-std::optional<std::string>
-mlir::parc::driver::readFile(StringRef path, size_t limit, const Place &place,
-                             Reporter &reporter) {
+std::optional<std::string> mlir::parc::driver::readFile(StringRef path,
+                                                        size_t limit,
+                                                        const Place &place,
+                                                        Reporter &reporter) {
   auto fail = [&](const Twine &message) {
     reporter.error(place, message, "file");
     return std::nullopt;
@@ -52,8 +53,8 @@ mlir::parc::driver::readFile(StringRef path, size_t limit, const Place &place,
     return fail("cannot read '" + printable(path) + "': " + code.message());
   if (llvm::sys::fs::is_directory(status))
     return fail("expected a file, got the folder '" + printable(path) + "'");
-  bool tooLarge = llvm::sys::fs::is_regular_file(status) &&
-                  status.getSize() > limit;
+  bool tooLarge =
+      llvm::sys::fs::is_regular_file(status) && status.getSize() > limit;
   if (tooLarge)
     return fail("expected at most " + Twine(limit >> 20) + " MiB in '" +
                 printable(path) + "', got " + Twine(status.getSize() >> 20));
@@ -76,8 +77,8 @@ static std::string modelInFolder(StringRef folder) {
   return "";
 }
 
-std::optional<ModelInput>
-mlir::parc::driver::openModel(const Word &word, Reporter &reporter) {
+std::optional<ModelInput> mlir::parc::driver::openModel(const Word &word,
+                                                        Reporter &reporter) {
   ModelInput input;
   input.typed = printable(word.text);
   if (word.text == "-") {
@@ -93,10 +94,11 @@ mlir::parc::driver::openModel(const Word &word, Reporter &reporter) {
     if (llvm::sys::fs::is_directory(path)) {
       path = modelInFolder(path);
       if (path.empty()) {
-        reporter.error(word.place,
-                       "expected a config.json or a model.mlir in the folder '" +
-                           input.typed + "', found neither",
-                       "file");
+        reporter.error(
+            word.place,
+            "expected a config.json or a model.mlir in the folder '" +
+                input.typed + "', found neither",
+            "file");
         return std::nullopt;
       }
     } else if (!llvm::sys::fs::exists(path)) {
@@ -168,12 +170,12 @@ OwningOpRef<ModuleOp> mlir::parc::driver::parseNamed(MLIRContext &context,
                                                      StringRef text,
                                                      StringRef file) {
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(
-      llvm::MemoryBuffer::getMemBufferCopy(text, file), llvm::SMLoc());
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, file),
+                             llvm::SMLoc());
   Block block;
   AsmParserState state;
-  if (failed(parseAsmSourceFile(sources, &block, ParserConfig(&context),
-                                &state)))
+  if (failed(
+          parseAsmSourceFile(sources, &block, ParserConfig(&context), &state)))
     return nullptr;
   nameValues(state, &context);
   if (llvm::hasSingleElement(block))
@@ -248,8 +250,7 @@ static bool readMesh(ModuleOp module, ModelFacts &facts) {
 static bool readFacts(ModuleOp module, ModelFacts &facts) {
   auto steps = module.getOps<StepOp>();
   if (steps.empty()) {
-    module.emitError("expected a 'parc.step', got none")
-        .attachNote()
+    module.emitError("expected a 'parc.step', got none").attachNote()
         << "help: 'parc import' writes one; see the parc dialect's reference";
     return false;
   }
@@ -258,7 +259,8 @@ static bool readFacts(ModuleOp module, ModelFacts &facts) {
     (*std::next(steps.begin()))->emitError("expected one 'parc.step', got two");
     return false;
   }
-  if (step.getMicro().empty() || step.getMicro().front().getNumArguments() == 0) {
+  if (step.getMicro().empty() ||
+      step.getMicro().front().getNumArguments() == 0) {
     step.emitError("expected a step with inputs, got none");
     return false;
   }
@@ -269,8 +271,8 @@ static bool readFacts(ModuleOp module, ModelFacts &facts) {
     step.emitError("expected inputs of static shape, got ") << input.getType();
     return false;
   }
-  auto first = cast<RankedTensorType>(
-      step.getMicro().front().getArgument(0).getType());
+  auto first =
+      cast<RankedTensorType>(step.getMicro().front().getArgument(0).getType());
   if (first.getRank() > 0)
     facts.batch = first.getDimSize(0);
   if (first.getRank() > 1)

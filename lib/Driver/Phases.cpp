@@ -21,9 +21,9 @@ using namespace mlir::parc;
 using namespace mlir::parc::driver;
 
 ArrayRef<StringRef> mlir::parc::driver::phaseNames() {
-  static const StringRef names[] = {
-      "model",  "annotated", "differentiated", "sharded", "local",
-      "staged", "scheduled", "runtime",        "emitted"};
+  static const StringRef names[] = {"model",     "annotated", "differentiated",
+                                    "sharded",   "local",     "staged",
+                                    "scheduled", "runtime",   "emitted"};
   return names;
 }
 
@@ -80,9 +80,10 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
   }
 }
 
-LogicalResult mlir::parc::driver::runPhases(
-    ModuleOp module, Phase from, Phase to, const PhaseOptions &options,
-    std::function<LogicalResult(Phase)> done) {
+LogicalResult
+mlir::parc::driver::runPhases(ModuleOp module, Phase from, Phase to,
+                              const PhaseOptions &options,
+                              std::function<LogicalResult(Phase)> done) {
   for (auto index = static_cast<size_t>(from) + 1;
        index <= static_cast<size_t>(to); ++index) {
     auto phase = static_cast<Phase>(index);

@@ -29,12 +29,12 @@ using namespace mlir::parc::driver;
 
 ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
   static constexpr KeySpec keys[] = {
-      {"mesh", KeyType::Text},          {"batch", KeyType::Integer},
-      {"seq", KeyType::Integer},        {"micro-batches", KeyType::Integer},
-      {"schedule", KeyType::Text},      {"dtype", KeyType::Text},
-      {"rank-order", KeyType::Text},    {"lr", KeyType::Real},
-      {"beta1", KeyType::Real},         {"beta2", KeyType::Real},
-      {"eps", KeyType::Real},           {"weight-decay", KeyType::Real},
+      {"mesh", KeyType::Text},       {"batch", KeyType::Integer},
+      {"seq", KeyType::Integer},     {"micro-batches", KeyType::Integer},
+      {"schedule", KeyType::Text},   {"dtype", KeyType::Text},
+      {"rank-order", KeyType::Text}, {"lr", KeyType::Real},
+      {"beta1", KeyType::Real},      {"beta2", KeyType::Real},
+      {"eps", KeyType::Real},        {"weight-decay", KeyType::Real},
       {"clip", KeyType::Real},
   };
   return keys;
@@ -109,8 +109,7 @@ bool PlanReader::checkSchema(const toml::table &table) {
     return wrongType("schema", "an integer", *schema);
   int64_t version = schema->as_integer()->get();
   if (version != 1)
-    return fail(schema->source(),
-                "expected schema 1, got " + Twine(version));
+    return fail(schema->source(), "expected schema 1, got " + Twine(version));
   return true;
 }
 

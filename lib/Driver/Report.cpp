@@ -78,8 +78,9 @@ Place Reporter::placeIn(StringRef file, unsigned line, unsigned column) const {
   for (unsigned i = 1; i < line && !rest.empty(); ++i)
     rest = rest.split('\n').second;
   place.text = rest.split('\n').first.rtrim('\r').str();
-  StringRef token = StringRef(place.text).drop_front(
-      std::min<size_t>(column ? column - 1 : 0, place.text.size()));
+  StringRef token = StringRef(place.text)
+                        .drop_front(std::min<size_t>(column ? column - 1 : 0,
+                                                     place.text.size()));
   size_t length = 0;
   while (length < token.size() &&
          (llvm::isAlnum(token[length]) ||

@@ -22,10 +22,10 @@ using namespace mlir::parc;
 using namespace mlir::parc::driver;
 
 /// Applies `f` to the tensor type in `type`.
-static Type mapTensor(Type type,
-                      llvm::function_ref<Type(RankedTensorType)> f) {
+static Type mapTensor(Type type, llvm::function_ref<Type(RankedTensorType)> f) {
   if (auto layers = dyn_cast<LayersType>(type))
-    return LayersType::get(type.getContext(), mapTensor(layers.getElement(), f));
+    return LayersType::get(type.getContext(),
+                           mapTensor(layers.getElement(), f));
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return f(tensor);
   return type;
@@ -90,7 +90,7 @@ static LogicalResult changeType(ModuleOp module, ElementKind from,
         for (BlockArgument argument : block.getArguments())
           argument.setType(convert(argument.getType()));
     if (auto param = dyn_cast<ParamOp>(op))
-      param.setType(convert(param.getTensorType()));
+      param.setType(cast<RankedTensorType>(convert(param.getTensorType())));
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       constant.setValueAttr(convertConstant(constant.getValue(), target));
   });

@@ -13,8 +13,8 @@
 #ifndef PARC_LIB_DRIVER_RETYPE_H
 #define PARC_LIB_DRIVER_RETYPE_H
 
-#include "parc/Driver/Declaration.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "parc/Driver/Declaration.h"
 
 namespace mlir::parc::driver {
 

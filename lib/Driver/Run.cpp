@@ -56,9 +56,9 @@ int Run::load() {
   std::optional<DataShape> shape;
   if (const Word *word = session.line.flag("inputs")) {
     if (!llvm::sys::fs::exists(word->text)) {
-      session.reporter.error(
-          word->place, "no file called '" + printable(word->text) + "'",
-          "file");
+      session.reporter.error(word->place,
+                             "no file called '" + printable(word->text) + "'",
+                             "file");
       return kUsage;
     }
     std::optional<TokenBatch> read = readTokens(session, *word);
@@ -69,9 +69,9 @@ int Run::load() {
   }
   if (const Word *word = session.line.flag("weights"))
     if (!llvm::sys::fs::exists(word->text)) {
-      session.reporter.error(
-          word->place, "no file called '" + printable(word->text) + "'",
-          "file");
+      session.reporter.error(word->place,
+                             "no file called '" + printable(word->text) + "'",
+                             "file");
       return kUsage;
     }
   compilation.keepUnpartitioned = true;
@@ -124,19 +124,18 @@ int Run::lowerBoth() {
 
 void Run::printStep(const StepNumbers &numbers) {
   if (session.json) {
-    session.out << llvm::json::Value(llvm::json::Object{
-                       {"step", numbers.step},
-                       {"loss", numbers.loss},
-                       {"grad_norm", numbers.gradNorm}})
+    session.out << llvm::json::Value(
+                       llvm::json::Object{{"step", numbers.step},
+                                          {"loss", numbers.loss},
+                                          {"grad_norm", numbers.gradNorm}})
                 << '\n';
     return;
   }
   double perSecond =
       static_cast<double>(tokens.batch * tokens.sequence) / numbers.seconds;
-  session.out << ::parc::stepLine(numbers.step,
-                                  {numbers.loss, numbers.gradNorm},
-                                  compilation.declaration.optimizer["lr"].value,
-                                  perSecond)
+  session.out << ::parc::stepLine(
+                     numbers.step, {numbers.loss, numbers.gradNorm},
+                     compilation.declaration.optimizer["lr"].value, perSecond)
               << '\n';
   session.out.flush();
 }
@@ -155,9 +154,9 @@ int Run::finish(StringRef domain, const Difference &difference,
   }
   // Written so that a NaN is not equal.
   if (!(difference.value <= tolerance)) {
-    reporter.error(Place(), "not the model: " + difference.what +
-                                " differs by " + amount + " (relative, " +
-                                domain + ")",
+    reporter.error(Place(),
+                   "not the model: " + difference.what + " differs by " +
+                       amount + " (relative, " + domain + ")",
                    "not-equal");
     return kNotEqual;
   }
@@ -197,10 +196,8 @@ template <class T> int Run::train(double tolerance, bool shows) {
       if (!saveResult<T>(session, *word, *compilation.unpartitioned, *values,
                          runner.result(), tokens.validLabels()))
         return kUsage;
-  StringRef domain =
-      stringifyElementKind(compilation.declaration.dtype.value);
-  return finish(domain, runner.difference(), runner.disagreements(),
-                tolerance);
+  StringRef domain = stringifyElementKind(compilation.declaration.dtype.value);
+  return finish(domain, runner.difference(), runner.disagreements(), tolerance);
 }
 
 int Run::execute() {
@@ -211,10 +208,9 @@ int Run::execute() {
     return code;
   warnUneven(compilation.layouts, session.reporter);
   if (!session.json && !session.quiet) {
-    CommReport comms = collectComms(
-        compilation.module(), compilation.layouts,
-        compilation.declaration.batch.value,
-        compilation.declaration.microBatches.value);
+    CommReport comms = collectComms(compilation.module(), compilation.layouts,
+                                    compilation.declaration.batch.value,
+                                    compilation.declaration.microBatches.value);
     printSummary(session, compilation, comms, /*asThreads=*/true);
     if (!values->fromFile())
       reportLine(session.out, "weights",

@@ -42,8 +42,7 @@ static bool readWhole(Session &session, StringRef flag, int64_t lowest,
   return false;
 }
 
-std::optional<RunOptions>
-mlir::parc::driver::readRunOptions(Session &session) {
+std::optional<RunOptions> mlir::parc::driver::readRunOptions(Session &session) {
   RunOptions options;
   if (!readWhole(session, "steps", 1, options.steps) ||
       !readWhole(session, "seed", 0, options.seed))
@@ -61,11 +60,12 @@ mlir::parc::driver::readRunOptions(Session &session) {
 //===----------------------------------------------------------------------===//
 
 int64_t TokenBatch::validLabels() const {
-  return llvm::count_if(labels, [](int64_t label) { return label != kIgnored; });
+  return llvm::count_if(labels,
+                        [](int64_t label) { return label != kIgnored; });
 }
 
-std::vector<int64_t>
-mlir::parc::driver::shiftLabels(ArrayRef<int64_t> tokens, int64_t sequence) {
+std::vector<int64_t> mlir::parc::driver::shiftLabels(ArrayRef<int64_t> tokens,
+                                                     int64_t sequence) {
   std::vector<int64_t> shifted(tokens.size(), kIgnored);
   for (size_t at = 0; at < tokens.size(); ++at)
     if ((static_cast<int64_t>(at) + 1) % sequence != 0)
@@ -73,8 +73,8 @@ mlir::parc::driver::shiftLabels(ArrayRef<int64_t> tokens, int64_t sequence) {
   return shifted;
 }
 
-std::optional<TokenBatch>
-mlir::parc::driver::readTokens(Session &session, const Word &path) {
+std::optional<TokenBatch> mlir::parc::driver::readTokens(Session &session,
+                                                         const Word &path) {
   auto fail = [&](const Twine &message) {
     session.reporter.error(path.place, message, "inputs");
     return std::nullopt;
@@ -139,8 +139,7 @@ int64_t mlir::parc::driver::vocabularyOf(ModuleOp module) {
     step.getMicro().walk([&](nn::EmbeddingOp op) {
       for (Value operand : op->getOperands())
         if (operand == tokens)
-          if (auto table =
-                  dyn_cast<RankedTensorType>(op.getTable().getType()))
+          if (auto table = dyn_cast<RankedTensorType>(op.getTable().getType()))
             rows = table.getDimSize(0);
     });
   }
@@ -172,15 +171,14 @@ bool mlir::parc::driver::checkTokens(Session &session, const TokenBatch &tokens,
 // Parameters
 //===----------------------------------------------------------------------===//
 
-std::optional<InitialValues>
-InitialValues::open(Session &session, ModuleOp module,
-                    const RunOptions &options) {
+std::optional<InitialValues> InitialValues::open(Session &session,
+                                                 ModuleOp module,
+                                                 const RunOptions &options) {
   InitialValues values;
   values.seed = options.seed;
   if (options.weights.empty())
     return values;
-  FailureOr<Weights> weights =
-      Weights::open(&session.context, options.weights);
+  FailureOr<Weights> weights = Weights::open(&session.context, options.weights);
   if (failed(weights) || failed(weights->check(module)))
     return std::nullopt;
   values.weights = std::move(*weights);

@@ -67,8 +67,7 @@ void ResultFile<T>::addParameter(ParamOp param, const std::string &name,
   if (auto checkpoint = param.getCheckpoint();
       checkpoint && !checkpoint->getShape().empty()) {
     full.assign(checkpoint->getShape().begin(), checkpoint->getShape().end());
-    lo.assign(checkpoint->getOffsets().begin(),
-              checkpoint->getOffsets().end());
+    lo.assign(checkpoint->getOffsets().begin(), checkpoint->getOffsets().end());
   }
   addBox(name, full, lo, size, value, scale);
 }
@@ -123,9 +122,11 @@ bool mlir::parc::driver::saveResult(Session &session, const Word &path,
   return false;
 }
 
-template bool mlir::parc::driver::saveResult(
-    Session &, const Word &, ModuleOp, const InitialValues &,
-    const eval::RanksResult<float> &, int64_t);
-template bool mlir::parc::driver::saveResult(
-    Session &, const Word &, ModuleOp, const InitialValues &,
-    const eval::RanksResult<double> &, int64_t);
+template bool mlir::parc::driver::saveResult(Session &, const Word &, ModuleOp,
+                                             const InitialValues &,
+                                             const eval::RanksResult<float> &,
+                                             int64_t);
+template bool mlir::parc::driver::saveResult(Session &, const Word &, ModuleOp,
+                                             const InitialValues &,
+                                             const eval::RanksResult<double> &,
+                                             int64_t);

@@ -58,23 +58,21 @@ eval::StepInputs<T> StepRunner<T>::inputs(int64_t step) const {
   result.inputs["labels"] = eval::Tensor<T>::ofInts(shape, tokens.labels);
   result.inputs["positions"] = eval::Tensor<T>::ofInts(shape, positions);
   // Dropout's masks change with the step.
-  auto seed = static_cast<int64_t>(
-      ::parc::random::chain(static_cast<uint64_t>(options.seed),
-                            static_cast<uint64_t>(step)));
+  auto seed = static_cast<int64_t>(::parc::random::chain(
+      static_cast<uint64_t>(options.seed), static_cast<uint64_t>(step)));
   result.inputs["seed"] = eval::Tensor<T>::ofInts({1}, {seed});
   auto number = [&](const char *key) {
     return declaration.optimizer.at(key).value;
   };
   auto power = static_cast<double>(step);
-  result.scalars = {
-      {"lr", number("lr")},
-      {"beta1", number("beta1")},
-      {"beta2", number("beta2")},
-      {"eps", number("eps")},
-      {"weight_decay", number("weight-decay")},
-      {"clip", number("clip")},
-      {"correction1", 1 - std::pow(number("beta1"), power)},
-      {"correction2", 1 - std::pow(number("beta2"), power)}};
+  result.scalars = {{"lr", number("lr")},
+                    {"beta1", number("beta1")},
+                    {"beta2", number("beta2")},
+                    {"eps", number("eps")},
+                    {"weight_decay", number("weight-decay")},
+                    {"clip", number("clip")},
+                    {"correction1", 1 - std::pow(number("beta1"), power)},
+                    {"correction2", 1 - std::pow(number("beta2"), power)}};
   return result;
 }
 

@@ -46,10 +46,9 @@ static std::optional<int64_t> readIndex(Session &session, StringRef flag,
 static bool checkFlags(Session &session) {
   StringRef topic = session.line.topic;
   auto refuse = [&](StringRef flag) {
-    session.reporter.error(session.line.flag(flag)->place,
-                           "'parc show " + topic + "' takes no '--" + flag +
-                               "'",
-                           "usage");
+    session.reporter.error(
+        session.line.flag(flag)->place,
+        "'parc show " + topic + "' takes no '--" + flag + "'", "usage");
     return false;
   };
   if (session.line.has("rank") && topic != "groups" && topic != "comms")
@@ -106,9 +105,9 @@ static int showComms(Session &session, Compilation &compilation) {
     if (std::optional<size_t> pp = declaration.mesh.value.indexOf("pp"))
       stage = grid.coordinate(*rank)[*pp];
   }
-  CommReport report = collectComms(compilation.module(), compilation.layouts,
-                                   declaration.batch.value,
-                                   declaration.microBatches.value);
+  CommReport report =
+      collectComms(compilation.module(), compilation.layouts,
+                   declaration.batch.value, declaration.microBatches.value);
   if (session.json)
     printJSON(session, commsToJSON(report, stage));
   else

@@ -14,8 +14,8 @@
 #ifndef PARC_DRIVER_ANNOTATE_H
 #define PARC_DRIVER_ANNOTATE_H
 
-#include "parc/Driver/Declaration.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "parc/Driver/Declaration.h"
 
 namespace mlir::parc::driver {
 

@@ -27,9 +27,8 @@ public:
   /// Checks `path` and makes the temporary folder. Errors point to `place`: a
   /// path that is something else than a folder, a folder that parc did not make
   /// (unless `force`), a place that cannot be written.
-  static std::optional<OutputFolder> create(StringRef path, bool force,
-                                            const Place &place,
-                                            Reporter &reporter);
+  static std::optional<OutputFolder>
+  create(StringRef path, bool force, const Place &place, Reporter &reporter);
   OutputFolder(OutputFolder &&other) noexcept;
   OutputFolder &operator=(OutputFolder &&) = delete;
   ~OutputFolder();

@@ -57,9 +57,9 @@ void addPhasePasses(OpPassManager &manager, Phase phase,
 
 /// Runs the passes of the phases after `from` up to `to`; `done` is called
 /// after each phase and stops the run where it fails.
-LogicalResult
-runPhases(ModuleOp module, Phase from, Phase to, const PhaseOptions &options,
-          std::function<LogicalResult(Phase)> done = nullptr);
+LogicalResult runPhases(ModuleOp module, Phase from, Phase to,
+                        const PhaseOptions &options,
+                        std::function<LogicalResult(Phase)> done = nullptr);
 
 } // namespace mlir::parc::driver
 

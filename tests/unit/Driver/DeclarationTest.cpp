@@ -102,11 +102,13 @@ TEST_F(DeclarationTest, PlanTextResolvesToItself) {
 }
 
 TEST_F(DeclarationTest, BatchMustFill) {
-  EXPECT_FALSE(resolve({"--mesh", "1x1x4", "--batch", "6", "--micro-batches",
-                        "2"}));
-  expectError("batch smaller than dp x micro-batches: 6 sequences for dp=4 x 2");
+  EXPECT_FALSE(
+      resolve({"--mesh", "1x1x4", "--batch", "6", "--micro-batches", "2"}));
+  expectError(
+      "batch smaller than dp x micro-batches: 6 sequences for dp=4 x 2");
   EXPECT_FALSE(resolve({"--mesh", "1x1x4", "--batch", "3"}));
-  expectError("batch smaller than dp x micro-batches: 3 sequences for dp=4 x 1");
+  expectError(
+      "batch smaller than dp x micro-batches: 3 sequences for dp=4 x 1");
 }
 
 TEST_F(DeclarationTest, LegalButCostlyWarns) {
@@ -144,7 +146,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"--mesh", "tq=2"}, "unknown mesh axis 'tq'"},
         Wrong{{"--mesh", "1048576x1048576x1048576"}, "too"},
         Wrong{{"--mesh", "tp=2,cp=2"}, "axis 'cp' has no meaning yet"},
-        Wrong{{"--mesh", "1x33x1"}, "more stages than layers: pp=33, layers 32"},
+        Wrong{{"--mesh", "1x33x1"},
+              "more stages than layers: pp=33, layers 32"},
         Wrong{{"--batch", "x"}, "expected a whole number for 'batch', got 'x'"},
         Wrong{{"--batch", "0"}, "expected 'batch' from 1"},
         Wrong{{"--seq", "-5"}, "expected 'seq' from 1"},

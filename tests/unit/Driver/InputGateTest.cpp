@@ -24,10 +24,11 @@ std::string check(StringRef text) {
 }
 
 TEST(InputGate, OrdinaryTextPasses) {
-  EXPECT_EQ(check("#map = affine_map<(d0) -> (d0 + 1)>\n"
-                  "func.func @f(%a: tensor<4x!parc.layers<f32>>) -> i1 { // [[[\n"
-                  "  %0 = \"x.y\"() {s = \"((((\"} : () -> i1\n}\n"),
-            "");
+  EXPECT_EQ(
+      check("#map = affine_map<(d0) -> (d0 + 1)>\n"
+            "func.func @f(%a: tensor<4x!parc.layers<f32>>) -> i1 { // [[[\n"
+            "  %0 = \"x.y\"() {s = \"((((\"} : () -> i1\n}\n"),
+      "");
 }
 
 TEST(InputGate, DepthCountsOutsideStringsAndComments) {
@@ -60,12 +61,13 @@ TEST(InputGate, ArrowsAreNoBrackets) {
 TEST(InputGate, AliasExpansionIsBounded) {
   std::string text = "#a0 = [1]\n";
   for (int i = 1; i < 40; ++i)
-    text += "#a" + std::to_string(i) + " = [#a" + std::to_string(i - 1) + ", #a" +
-            std::to_string(i - 1) + "]\n";
+    text += "#a" + std::to_string(i) + " = [#a" + std::to_string(i - 1) +
+            ", #a" + std::to_string(i - 1) + "]\n";
   EXPECT_NE(check(text).find("aliases grow beyond"), std::string::npos);
   std::string chain = "#a0 = [1]\n";
   for (int i = 1; i < 1000; ++i)
-    chain += "#a" + std::to_string(i) + " = [#a" + std::to_string(i - 1) + "]\n";
+    chain +=
+        "#a" + std::to_string(i) + " = [#a" + std::to_string(i - 1) + "]\n";
   EXPECT_EQ(check(chain), "");
 }
 

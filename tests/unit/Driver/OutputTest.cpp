@@ -99,7 +99,8 @@ TEST_F(OutputTest, RefusesWhatIsNoFolder) {
   put("file", "x");
   EXPECT_FALSE(OutputFolder::create(at("file"), true, Place(), reporter));
   EXPECT_FALSE(OutputFolder::create(at("file/out"), true, Place(), reporter));
-  EXPECT_FALSE(OutputFolder::create(at("no/such/out"), true, Place(), reporter));
+  EXPECT_FALSE(
+      OutputFolder::create(at("no/such/out"), true, Place(), reporter));
   ASSERT_FALSE(fs::create_link(at("file"), at("link")));
   EXPECT_FALSE(OutputFolder::create(at("link"), true, Place(), reporter));
   EXPECT_EQ(get("file"), "x");

@@ -26,7 +26,8 @@ std::optional<PlanFile> read(StringRef text, std::string &errors) {
 
 TEST(PlanFile, KeysHavePlaces) {
   std::string errors;
-  auto plan = read("schema = 1\nmesh = \"2x2x2\"\nbatch = 4\nlr = 0.5\n", errors);
+  auto plan =
+      read("schema = 1\nmesh = \"2x2x2\"\nbatch = 4\nlr = 0.5\n", errors);
   ASSERT_TRUE(plan) << errors;
   EXPECT_EQ(plan->keys.at("mesh").text, "2x2x2");
   EXPECT_EQ(plan->keys.at("mesh").place.line, 2u);
@@ -67,16 +68,21 @@ TEST_P(WrongPlan, IsExplained) {
 INSTANTIATE_TEST_SUITE_P(
     PlanFile, WrongPlan,
     testing::Values(
-        Wrong{"mesh = \"1x1x1\"\n", "plan.toml:1:1: error: expected 'schema = 1'"},
-        Wrong{"schema = 2\n", "plan.toml:1:10: error: expected schema 1, got 2"},
-        Wrong{"schema = \"1\"\n", "expected an integer for 'schema', got a string"},
+        Wrong{"mesh = \"1x1x1\"\n",
+              "plan.toml:1:1: error: expected 'schema = 1'"},
+        Wrong{"schema = 2\n",
+              "plan.toml:1:10: error: expected schema 1, got 2"},
+        Wrong{"schema = \"1\"\n",
+              "expected an integer for 'schema', got a string"},
         Wrong{"schema = 1\nmehs = \"1x1x1\"\n",
               "plan.toml:2:1: error: unknown key 'mehs' [unknown-key]"},
         Wrong{"schema = 1\nmehs = \"1x1x1\"\n", "did you mean 'mesh'?"},
         Wrong{"schema = 1\nbatch = \"4\"\n",
-              "plan.toml:2:9: error: expected an integer for 'batch', got a string"},
+              "plan.toml:2:9: error: expected an integer for 'batch', got a "
+              "string"},
         Wrong{"schema = 1\nbatch = 4.5\n", "got a float"},
-        Wrong{"schema = 1\nmesh = 8\n", "expected a string for 'mesh', got an integer"},
+        Wrong{"schema = 1\nmesh = 8\n",
+              "expected a string for 'mesh', got an integer"},
         Wrong{"schema = 1\nlr = \"x\"\n", "expected a number for 'lr'"},
         Wrong{"schema = 1\nrules = 3\n", "expected a table for 'rules'"},
         Wrong{"schema = 1\n[rules]\nq = \"tp\"\n",
