@@ -60,12 +60,12 @@ constexpr FlagSpec kFlags[] = {
     {"seed", true, bit(Verb::Run)},
     {"save", true, bit(Verb::Run)},
     {"exact", false, bit(Verb::Run)},
-    {"lr", true, bit(Verb::Run)},
-    {"beta1", true, bit(Verb::Run)},
-    {"beta2", true, bit(Verb::Run)},
-    {"eps", true, bit(Verb::Run)},
-    {"weight-decay", true, bit(Verb::Run)},
-    {"clip", true, bit(Verb::Run)},
+    {"lr", true, kPlans},
+    {"beta1", true, kPlans},
+    {"beta2", true, kPlans},
+    {"eps", true, kPlans},
+    {"weight-decay", true, kPlans},
+    {"clip", true, kPlans},
     {"rank", true, bit(Verb::Show)},
     {"stage", true, bit(Verb::Show)},
 };
@@ -192,6 +192,15 @@ std::nullopt_t CommandLineParser::fail(const Place &where, const Twine &message,
 void CommandLineParser::suggest(StringRef text, ArrayRef<StringRef> known,
                                 StringRef prefix, const Twine &otherwise) {
   StringRef near = nearestName(text, known);
+  // Swapped letters count twice in an edit distance, and are the usual slip.
+  auto sorted = [](StringRef word) {
+    std::string letters = word.str();
+    llvm::sort(letters);
+    return letters;
+  };
+  for (StringRef name : known)
+    if (near.empty() && sorted(name) == sorted(text))
+      near = name;
   if (near.empty())
     reporter.help(otherwise);
   else
@@ -373,6 +382,7 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --micro-batches N          per replica                              [one sequence in each]
   --dtype bf16|f32|f64                                                         [the model's]
   --rank-order tp-cp-dp-pp   fastest first                                     [tp-cp-dp-pp]
+  --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
   --plan FILE                                                  [plan.toml beside the model]
 Output
   -o PATH                    replaced whole if parc made it, else needs --force        [out]
@@ -381,7 +391,6 @@ Output
 Run
   --steps N --seed N --weights FILE --inputs FILE --save FILE
   --exact                    as well modulo 2^61-1, where equal means equal
-  --lr --beta1 --beta2 --eps --weight-decay --clip     [1e-2 0.9 0.95 1e-8 0.1 off]
 Everywhere
   --json  --color auto|always|never  -q  -v  --help
 

@@ -74,9 +74,9 @@ INSTANTIATE_TEST_SUITE_P(
               "plan.toml:1:10: error: expected schema 1, got 2"},
         Wrong{"schema = \"1\"\n",
               "expected an integer for 'schema', got a string"},
-        Wrong{"schema = 1\nmehs = \"1x1x1\"\n",
-              "plan.toml:2:1: error: unknown key 'mehs' [unknown-key]"},
-        Wrong{"schema = 1\nmehs = \"1x1x1\"\n", "did you mean 'mesh'?"},
+        Wrong{"schema = 1\nmash = \"1x1x1\"\n",
+              "plan.toml:2:1: error: unknown key 'mash' [unknown-key]"},
+        Wrong{"schema = 1\nmash = \"1x1x1\"\n", "did you mean 'mesh'?"},
         Wrong{"schema = 1\nbatch = \"4\"\n",
               "plan.toml:2:9: error: expected an integer for 'batch', got a "
               "string"},
