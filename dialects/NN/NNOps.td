@@ -307,7 +307,7 @@ def NN_RopeTableOp : NN_Op<"rope_table", [Shardable, AllTypesMatch<["cos", "sin"
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let results = (outs AnyRankedTensor:$cos, AnyRankedTensor:$sin);
   let assemblyFormat = [{
-    $positions `frequencies` $frequencies (`scale` $scale^)? attr-dict `:` type($positions)
+    $positions `frequencies` custom<Doubles>($frequencies) (`scale` $scale^)? attr-dict `:` type($positions)
     `->` type($cos)
   }];
 }

@@ -177,8 +177,9 @@ void LayoutChoice::search(unsigned factor, int64_t parts) {
 // Partial operands
 //===----------------------------------------------------------------------===//
 
-/// Whether the operands of `set` may stay partial through the op: fewer bytes
-/// to reduce afterwards, or as many in an op of one operand.
+/// Whether the operands of `set` may stay partial through the op: where several
+/// become one, fewer bytes to reduce afterwards; where there is one operand,
+/// not more.
 static bool staysPartial(Operation *op, ArrayRef<unsigned> set,
                          ArrayRef<ShardingAttr> operands,
                          ArrayRef<Axes> factorAxes, const AxisSizes &axes,
@@ -216,11 +217,14 @@ static bool staysPartial(Operation *op, ArrayRef<unsigned> set,
   for (const Axes &split : factorAxes)
     parts *= axes.product(split);
   after /= parts;
-  unsigned tensors = llvm::count_if(op->getOperandTypes(), [](Type type) {
-    return isa<RankedTensorType>(type);
+  auto dest = dyn_cast<DestinationStyleOpInterface>(op);
+  unsigned tensors = llvm::count_if(op->getOpOperands(), [&](OpOperand &use) {
+    return isa<RankedTensorType>(use.get().getType()) &&
+           !(dest && dest.isDpsInit(&use));
   });
-  return !partial.empty() &&
-         (after < before || (after <= before && tensors == 1));
+  return counted.size() > 1 ? after < before
+                            : tensors == 1 && !partial.empty() &&
+                                  after <= before;
 }
 
 OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
@@ -320,6 +324,9 @@ static LogicalResult verifyPartialOperands(Operation *op,
       return llvm::is_contained(set, index);
     });
     bool alike = llvm::all_of(set, [&](unsigned index) {
+      auto dest = dyn_cast<DestinationStyleOpInterface>(op);
+      if (dest && dest.isDpsInit(&op->getOpOperand(index)))
+        return true;
       ShardingAttr sharding = getSharding(op->getOperand(index).getType());
       return sharding && sharding.getKind() == ReductionKind::Sum &&
              sharding.getPartial() == ArrayRef(carried);

@@ -244,7 +244,7 @@ private:
     if (!array)
       return fields.fault("layer_types",
                           "field 'layer_types': expected an array, got " +
-                              quoteJson(*types));
+                              fields.getSource().quote("layer_types"));
     if (static_cast<int64_t>(array->size()) != config.layers)
       return fields.fault("layer_types", "field 'layer_types': expected " +
                                              Twine(config.layers) +
@@ -319,7 +319,7 @@ private:
     if (!config.headDim)
       deriveHeadDim();
     if (architecture.positions == PositionKind::Rotary &&
-        config.headDim % 2 != 0)
+        config.headDim % 2 != 0 && !fields.hasFault(keys.hidden))
       fields.fault(!keys.headDim.empty() && fields.get(keys.headDim)
                        ? keys.headDim
                        : keys.hidden,

@@ -46,16 +46,15 @@ const llvm::json::Value *Fields::get(StringRef path) {
 }
 
 void Fields::fault(StringRef path, const Twine &text, bool atKey) {
-  named.insert(path.str());
-  faults.push_back(
-      {atKey ? source.keyLocation(path) : source.valueLocation(path),
-       text.str()});
+  if (!named.insert(path.str()).second)
+    return;
+  size_t offset = atKey ? source.keyOffset(path) : source.valueOffset(path);
+  faults.push_back({offset, text.str()});
 }
 
-void Fields::faultType(StringRef path, StringRef wanted,
-                       const llvm::json::Value &value) {
+void Fields::faultType(StringRef path, const Twine &wanted) {
   fault(path, "field '" + path + "': expected " + wanted + ", got " +
-                  quoteJson(value));
+                  source.quote(path));
 }
 
 StringRef Fields::findMisspelt(StringRef path) const {
@@ -74,10 +73,15 @@ void Fields::require(StringRef path) {
 
 void Fields::faultMissing(StringRef path) {
   StringRef misspelt = findMisspelt(path);
-  if (misspelt.empty())
-    return fault(source.find(path) ? path : parentOf(path),
-                 "expected field '" + path + "', got " +
-                     (source.find(path) ? "null" : "none"));
+  if (misspelt.empty()) {
+    // A field that is missing from a table is one fault of the table's.
+    named.insert(path.str());
+    faults.push_back(
+        {source.find(path) ? source.valueOffset(path)
+                           : source.valueOffset(parentOf(path)),
+         ("expected field '" + path + "', got " + source.quote(path)).str()});
+    return;
+  }
   fault(misspelt,
         "expected field '" + path + "', got '" + misspelt + "'; rename it",
         /*atKey=*/true);
@@ -95,7 +99,7 @@ int64_t Fields::size(StringRef path, std::optional<int64_t> missing,
   std::optional<int64_t> size = value->getAsInteger();
   if (size && *size >= 1 && *size <= most)
     return *size;
-  faultType(path, wanted, *value);
+  faultType(path, wanted);
   return 1;
 }
 
@@ -117,8 +121,7 @@ double Fields::number(StringRef path, std::optional<double> missing,
             llvm::formatv(open ? "a number between {0} and {1}, both excluded"
                                : "a number from {0} to {1}",
                           llvm::json::Value(least), llvm::json::Value(most))
-                .str(),
-            *value);
+                .str());
   return missing.value_or(most);
 }
 
@@ -128,7 +131,7 @@ bool Fields::boolean(StringRef path, bool missing) {
     return missing;
   if (std::optional<bool> boolean = value->getAsBoolean())
     return *boolean;
-  faultType(path, "true or false", *value);
+  faultType(path, "true or false");
   return missing;
 }
 
@@ -138,7 +141,7 @@ std::string Fields::string(StringRef path, StringRef missing) {
     return missing.str();
   if (std::optional<StringRef> string = value->getAsString())
     return string->str();
-  faultType(path, "a string", *value);
+  faultType(path, "a string");
   return missing.str();
 }
 
@@ -154,8 +157,7 @@ void Fields::requireOneOf(StringRef path, StringRef allowedJson) {
   SmallVector<std::string> quoted;
   for (const llvm::json::Value &one : values)
     quoted.push_back(quoteJson(one));
-  faultType(path, llvm::join(quoted, " or ") + " (others are not supported)",
-            *value);
+  faultType(path, llvm::join(quoted, " or ") + " (others are not supported)");
 }
 
 void Fields::checkSpelling() {
@@ -191,9 +193,13 @@ SmallVector<StringRef> Fields::getUnknown() const {
 LogicalResult Fields::report() const {
   if (faults.empty())
     return success();
-  InFlightDiagnostic error = emitError(faults.front().location)
-                             << faults.front().text;
-  for (const Fault &other : ArrayRef(faults).drop_front())
-    error.attachNote(other.location) << other.text;
+  SmallVector<Fault> sorted(faults);
+  llvm::stable_sort(sorted, [](const Fault &a, const Fault &b) {
+    return a.offset < b.offset;
+  });
+  InFlightDiagnostic error = emitError(source.locate(sorted.front().offset))
+                             << sorted.front().text;
+  for (const Fault &other : ArrayRef(sorted).drop_front())
+    error.attachNote(source.locate(other.offset)) << other.text;
   return failure();
 }

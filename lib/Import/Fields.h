@@ -55,8 +55,9 @@ public:
   /// The field changes nothing.
   void markHarmless(StringRef path) { harmless.insert(path.str()); }
 
-  /// A fault at a field's value, or at its key where `atKey`.
+  /// A fault at a field's value, or at its key where `atKey`. A field has one.
   void fault(StringRef path, const Twine &text, bool atKey = false);
+  bool hasFault(StringRef path) const { return named.count(path); }
   bool hasFaults() const { return !faults.empty(); }
 
   /// Faults of fields that are not known but nearly spelt like one that is
@@ -65,19 +66,19 @@ public:
   /// Fields that are not known, in the file's order. A field below an unknown
   /// one, or below one read as a whole, is not listed.
   SmallVector<StringRef> getUnknown() const;
-  /// Emits the first fault as an error, the others as notes.
+  /// Emits the first fault, in the text's order, as an error, the others as
+  /// notes.
   LogicalResult report() const;
 
   const JsonSource &getSource() const { return source; }
 
 private:
   struct Fault {
-    Location location;
+    size_t offset;
     std::string text;
   };
   void faultMissing(StringRef path);
-  void faultType(StringRef path, StringRef wanted,
-                 const llvm::json::Value &value);
+  void faultType(StringRef path, const Twine &wanted);
   /// An unknown field whose name is near, and which no fault names yet.
   StringRef findMisspelt(StringRef path) const;
 

@@ -21,6 +21,13 @@ using namespace mlir::parc;
 
 static constexpr int kMaxDepth = 32;
 
+/// Short enough for one line.
+static std::string shorten(StringRef text) {
+  constexpr size_t longest = 60;
+  return text.size() <= longest ? text.str()
+                                : (text.take_front(longest) + "...").str();
+}
+
 namespace {
 /// Walks well-formed JSON and notes its keys.
 class KeyScanner {
@@ -184,14 +191,34 @@ const JsonKey *JsonSource::find(StringRef path) const {
   return nullptr;
 }
 
-Location JsonSource::keyLocation(StringRef path) const {
+size_t JsonSource::keyOffset(StringRef path) const {
   const JsonKey *key = find(path);
-  return locate(key ? key->keyOffset : 0);
+  return key ? key->keyOffset : 0;
 }
 
-Location JsonSource::valueLocation(StringRef path) const {
+size_t JsonSource::valueOffset(StringRef path) const {
   const JsonKey *key = find(path);
-  return locate(key ? key->valueOffset : 0);
+  return key ? key->valueOffset : 0;
+}
+
+std::string JsonSource::quote(StringRef path) const {
+  const JsonKey *key = find(path);
+  if (!key)
+    return "none";
+  StringRef rest = StringRef(text).drop_front(key->valueOffset);
+  if (rest.starts_with("{"))
+    return "an object";
+  if (rest.starts_with("["))
+    return "an array";
+  size_t end = 1;
+  if (rest.starts_with("\"")) {
+    while (end < rest.size() && rest[end] != '"')
+      end += rest[end] == '\\' ? 2 : 1;
+    ++end;
+  } else {
+    end = rest.find_first_of(",]} \t\r\n");
+  }
+  return shorten(rest.take_front(end));
 }
 
 Location JsonSource::locate(size_t offset) const {
@@ -211,8 +238,5 @@ std::string mlir::parc::quoteJson(const llvm::json::Value &value) {
     return "an array";
   std::string text;
   llvm::raw_string_ostream(text) << value;
-  constexpr size_t longest = 60;
-  if (text.size() > longest)
-    text = text.substr(0, longest) + "...";
-  return text;
+  return shorten(text);
 }

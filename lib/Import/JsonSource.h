@@ -49,15 +49,24 @@ public:
   const JsonKey *find(StringRef path) const;
 
   /// The place of a key, or of its value; the start where it is missing.
-  Location keyLocation(StringRef path) const;
-  Location valueLocation(StringRef path) const;
+  Location keyLocation(StringRef path) const { return locate(keyOffset(path)); }
+  Location valueLocation(StringRef path) const {
+    return locate(valueOffset(path));
+  }
+  /// A value as a diagnostic quotes it: as written, and short; an object or
+  /// an array by its kind. "none" where the key is missing.
+  std::string quote(StringRef path) const;
   Location startLocation() const { return locate(0); }
+
+  /// The offset of a key or of its value; 0 where it is missing.
+  size_t keyOffset(StringRef path) const;
+  size_t valueOffset(StringRef path) const;
+  /// The line and column of an offset, both from 1.
+  Location locate(size_t offset) const;
 
 private:
   JsonSource(MLIRContext *context, StringRef text, StringRef file)
       : context(context), text(text), file(file), value(nullptr) {}
-  /// The line and column of an offset, both from 1.
-  Location locate(size_t offset) const;
 
   MLIRContext *context;
   std::string text, file;
@@ -65,7 +74,7 @@ private:
   std::vector<JsonKey> keys;
 };
 
-/// A value as a diagnostic quotes it: compact, and short.
+/// A value that is not written in a text, quoted alike.
 std::string quoteJson(const llvm::json::Value &value);
 
 } // namespace mlir::parc

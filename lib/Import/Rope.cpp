@@ -40,7 +40,7 @@ static StringRef findTable(Fields &fields) {
   if (table->getAsObject())
     return path;
   fields.fault(path, "field '" + path + "': expected an object, got " +
-                         quoteJson(*table));
+                         fields.getSource().quote(path));
   return "";
 }
 
@@ -69,8 +69,9 @@ static void readLlama3(Fields &fields, StringRef table, RopeConfig &rope) {
     fields.fault(path("high_freq_factor"),
                  "field '" + Twine(path("high_freq_factor")) +
                      "': expected more than 'low_freq_factor', " +
-                     quoteJson(rope.lowFactor) + ", got " +
-                     quoteJson(rope.highFactor));
+                     fields.getSource().quote(path("low_freq_factor")) +
+                     ", got " +
+                     fields.getSource().quote(path("high_freq_factor")));
 }
 
 /// Some models keep one table for each kind of layer.
@@ -110,7 +111,7 @@ RopeConfig mlir::parc::readRope(Fields &fields) {
   fields.requireOneOf(path("partial_rotary_factor"), "[1]");
   if (fields.get(path("factor")))
     requireType(fields, newer, older);
-  if (type == "default")
+  if (type == "default" || fields.hasFault(typePath))
     return rope;
   rope.factor = fields.number(path("factor"), std::nullopt, 1.0, kMostFactor);
   rope.scaling = type == "llama3" ? RopeConfig::Scaling::Llama3

@@ -75,8 +75,14 @@ void Sharder::setLayout(Value value, ShardingAttr sharding) {
                                   withSharding(tensor, sharding)));
     return;
   }
-  if (auto tensor = dyn_cast<RankedTensorType>(type))
-    value.setType(withSharding(tensor, sharding));
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return;
+  value.setType(withSharding(tensor, sharding));
+  // A constant says its type twice.
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+    constant.setValueAttr(cast<DenseElementsAttr>(constant.getValue())
+                              .reshape(cast<ShapedType>(value.getType())));
 }
 
 static std::string listed(ArrayRef<StringAttr> axes) {

@@ -78,8 +78,8 @@ Value RoleBuilder::get(Part &part, Value value) {
   if (&part.builder.getBlock()->getParent()->front() == backward &&
       isForwardValue && !StagePlan::isRemade(op))
     return getForBackward(part, value);
-  for (Value operand : op->getOperands())
-    get(part, operand);
+  for (Value read : readValues(op))
+    get(part, read);
   part.builder.clone(*op, part.mapping);
   return part.mapping.lookup(value);
 }
@@ -133,11 +133,9 @@ void RoleBuilder::copyStack(Part &part, StackOp stack, bool isFirst,
   SmallVector<Value> each;
   for (Value value : stack.getEach())
     each.push_back(get(part, value));
-  stack.getBody().walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (operand.getParentBlock() == stack->getBlock())
-        get(part, operand);
-  });
+  for (Value read : readValues(stack))
+    if (!llvm::is_contained(stack.getCarry(), read))
+      get(part, read);
   auto copy = cast<StackOp>(part.builder.cloneWithoutRegions(*stack, part.mapping));
   copy.getCarryMutable().assign(carried);
   copy.getEachMutable().assign(each);
@@ -157,8 +155,8 @@ void RoleBuilder::copyOp(Part &part, Operation *op) {
     copyStack(part, stack, stage == first, stage == last);
     return;
   }
-  for (Value operand : op->getOperands())
-    get(part, operand);
+  for (Value read : readValues(op))
+    get(part, read);
   part.builder.clone(*op, part.mapping);
 }
 

@@ -18,8 +18,7 @@
 using namespace mlir;
 using namespace mlir::parc;
 
-/// All values an op of the block reads, those its regions capture included.
-static SetVector<Value> readValues(Operation *op) {
+SetVector<Value> mlir::parc::readValues(Operation *op) {
   SetVector<Value> values(op->getOperands().begin(), op->getOperands().end());
   Block *block = op->getBlock();
   op->walk([&](Operation *inner) {

@@ -32,6 +32,10 @@ struct Crossing {
   }
 };
 
+/// All values of its own block that an op reads, those its regions capture
+/// included.
+SetVector<Value> readValues(Operation *op);
+
 /// Stages of a local step's micro region.
 class StagePlan {
 public:

@@ -29,6 +29,14 @@ protected:
     if (!available(GetParam(), 1))
       GTEST_SKIP() << "not run: needs a CUDA device";
   }
+  /// nvcc's kernels run on devices only.
+  bool hasKernels() const {
+#ifdef PARC_CUDA
+    return GetParam() == Backend::cuda;
+#else
+    return GetParam() == Backend::host;
+#endif
+  }
   void onRank(const std::function<Status(Rank &)> &body) {
     Status status = runWorld(GetParam(), 1, body);
     EXPECT_TRUE(status.ok()) << status.text();
@@ -65,6 +73,8 @@ void fourDeep(Rank &r, View<float> y) {
 }
 
 TEST_P(Kernels, Map) {
+  if (!hasKernels())
+    GTEST_SKIP() << "not run: this build's kernels are the other backend's";
   onRank([](Rank &r) {
     auto x = upload(r, iota(15)), y = upload(r, iota(15));
     View<float> yv(y.data(), {5, 3}), xv(x.data(), {3, 5});
@@ -138,6 +148,8 @@ void argmax(Rank &r, View<int64_t> s, View<const float> x) {
 }
 
 TEST_P(Kernels, ReduceRowsAndColumns) {
+  if (!hasKernels())
+    GTEST_SKIP() << "not run: this build's kernels are the other backend's";
   onRank([](Rank &r) {
     const int64_t rows = 3, cols = 1301; // no multiple of any vector or tile
     auto values = samples<float>(1, rows * cols);
@@ -166,6 +178,8 @@ TEST_P(Kernels, ReduceRowsAndColumns) {
 }
 
 TEST_P(Kernels, ReduceMiddleDimensionAndStructs) {
+  if (!hasKernels())
+    GTEST_SKIP() << "not run: this build's kernels are the other backend's";
   onRank([](Rank &r) {
     auto x = upload(r, iota(24));
     Tensor<float> s(r.pool(), {2, 4});
@@ -187,6 +201,8 @@ TEST_P(Kernels, ReduceMiddleDimensionAndStructs) {
 }
 
 TEST_P(Kernels, GatherAndScatterRows) {
+  if (!hasKernels())
+    GTEST_SKIP() << "not run: this build's kernels are the other backend's";
   onRank([](Rank &r) {
     auto table = upload(r, iota(6));
     auto ids = upload(r, std::vector<int32_t>{10, 12, 9, 13, 10});
@@ -302,5 +318,16 @@ TEST_P(Kernels, GemmRefusesOtherSizes) {
             "rank 0: gemm: expected C[.., m, n], A[.., m, k], B[.., k, n] of "
             "one dtype, got 2x2 f32, 2x2 f32, 3x2 f32");
 }
+
+#ifdef PARC_CUDA
+TEST(KernelErrors, HostRanksCannotLaunch) {
+  Status status = runWorld(Backend::host, 1, [](Rank &r) {
+    Tensor<float> x(r.pool(), {1});
+    setOne(r, View<float>(x.data(), {}));
+    return r.status();
+  });
+  EXPECT_EQ(status.code(), Code::Unsupported);
+}
+#endif
 
 } // namespace

@@ -37,7 +37,7 @@ static CheckpointNames makeNames() {
 Architecture mlir::parc::makeRotaryDecoder() {
   Architecture decoder;
   decoder.names = makeNames();
-  decoder.rules = {{"partial_rotary_factor", "[1, null]"}};
+  decoder.rules = {{"partial_rotary_factor", "[1]"}};
   decoder.harmless = {"max_window_layers"};
   return decoder;
 }

@@ -14,7 +14,9 @@
 #ifndef PARC_KERNELS_CUDA_H
 #define PARC_KERNELS_CUDA_H
 
-#include "parc/kernels.h"
+#ifndef PARC_KERNELS_H
+#error "include parc/kernels.h"
+#endif
 
 #include <cuda_runtime.h>
 #include <utility>
@@ -35,6 +37,17 @@ inline void checkLaunch(Rank &r) {
   if (error != cudaSuccess)
     r.fail(Status(Code::DeviceError,
                   std::string("kernel launch: ") + cudaGetErrorString(error)));
+}
+
+/// Whether a kernel may be launched: not after a failure, nor on a host rank,
+/// whose memory the device does not see.
+inline bool ready(Rank &r) {
+  if (r.backend() != Backend::cuda)
+    r.fail(Status(Code::Unsupported,
+                  "kernels compiled by nvcc run on ranks of the cuda backend "
+                  "only",
+                  "build with -DPARC_BACKEND=host, or use World::launch"));
+  return r.ok();
 }
 
 inline cudaStream_t streamOf(Rank &r) {
@@ -149,7 +162,7 @@ __global__ void scatterAddKernel(View<T> table, View<const T> src, View<Id> ids,
 
 template <int N, class F> void map(Rank &r, Extents<N> extents, F f) {
   int64_t total = extents.total();
-  if (total == 0 || !r.ok())
+  if (total == 0 || !detail::ready(r))
     return;
   detail::mapKernel<N>
       <<<detail::blocksFor(total), detail::Threads, 0, detail::streamOf(r)>>>(
@@ -162,7 +175,7 @@ template <int NP, int NR, Inner Order = Inner::reduction, class Acc, class C,
 void reduce(Rank &r, Extents<NP> par, Extents<NR> red, Acc init, C combine, F f,
             S store) {
   int64_t results = par.total(), length = red.total();
-  if (results == 0 || !r.ok())
+  if (results == 0 || !detail::ready(r))
     return;
   if (Order == Inner::parallel)
     detail::reduceThreads<NP, NR><<<detail::blocksFor(results), detail::Threads,
@@ -179,7 +192,7 @@ void reduce(Rank &r, Extents<NP> par, Extents<NR> red, Acc init, C combine, F f,
 template <class T, class Id>
 void scatterAddRows(Rank &r, View<T> table, In<T> src, View<Id> ids,
                     int64_t first) {
-  if (src.size() == 0 || !r.ok())
+  if (src.size() == 0 || !detail::ready(r))
     return;
   detail::scatterAddKernel<T, Id>
       <<<unsigned(std::min<int64_t>(src.dims[0], 1 << 20)), detail::Threads, 0,

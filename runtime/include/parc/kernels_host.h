@@ -14,7 +14,9 @@
 #ifndef PARC_KERNELS_HOST_H
 #define PARC_KERNELS_HOST_H
 
-#include "parc/kernels.h"
+#ifndef PARC_KERNELS_H
+#error "include parc/kernels.h"
+#endif
 
 namespace parc {
 namespace detail {

@@ -59,7 +59,7 @@ public:
   /// Keeps the first failure of two.
   void update(Status other) {
     if (ok())
-      (void)(*this = std::move(other));
+      *this = std::move(other);
   }
 
   /// For the rare place that cannot act on a failure; says so in the code.

@@ -62,8 +62,10 @@ template <class T> struct View {
   }
 
   /// A view to write is also a view to read.
-  operator View<const T>() const {
-    View<const T> v;
+  template <class U = T, class = std::enable_if_t<std::is_same_v<U, T> &&
+                                                  !std::is_const_v<T>>>
+  operator View<const U>() const {
+    View<const U> v;
     v.data = data;
     v.rank = rank;
     for (int d = 0; d < MaxRank; ++d) {

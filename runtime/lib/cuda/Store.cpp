@@ -119,26 +119,9 @@ public:
   }
 
   Status listen() {
-    addrinfo hints = {}, *found = nullptr;
-    hints.ai_family = AF_INET6; // takes IPv4 as well
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE;
-    int one = 1, zero = 0;
-    if (getaddrinfo(nullptr, std::to_string(port).c_str(), &hints, &found) != 0)
+    // IPv6 takes IPv4 as well; some machines have only the latter.
+    if (!listenOn(AF_INET6) && !listenOn(AF_INET))
       return failed("listen");
-    int fd = ::socket(found->ai_family, SOCK_STREAM, 0);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    bool good = fd >= 0 && ::bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
-                ::listen(fd, 1024) == 0;
-    freeaddrinfo(found);
-    if (!good) {
-      Status status = failed("listen");
-      if (fd >= 0)
-        ::close(fd);
-      return status;
-    }
-    listener = fd;
     server = std::thread([this] { serve(); });
     return Status();
   }
@@ -164,6 +147,27 @@ public:
   }
 
 private:
+  bool listenOn(int family) {
+    addrinfo hints = {}, *found = nullptr;
+    hints.ai_family = family;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE;
+    int one = 1, zero = 0;
+    if (getaddrinfo(nullptr, std::to_string(port).c_str(), &hints, &found) != 0)
+      return false;
+    int fd = ::socket(family, SOCK_STREAM, 0);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (family == AF_INET6)
+      setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
+    bool good = fd >= 0 && ::bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+                ::listen(fd, 1024) == 0;
+    freeaddrinfo(found);
+    if (good)
+      listener = fd;
+    else if (fd >= 0)
+      ::close(fd);
+    return good;
+  }
   Status failed(const char *what) const {
     return Status(Code::IoError,
                   std::string(what) + " at " + host + ":" +

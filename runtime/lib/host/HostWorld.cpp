@@ -13,6 +13,7 @@
 #include "HostWorld.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace parc {
 namespace host {
@@ -192,8 +193,10 @@ Status HostWorld::wait(std::unique_lock<std::mutex> &lock, int rank) {
     std::string text;
     for (int r = 0; r < size(); ++r)
       text += "\n  " + waitText(r);
+    char seconds[32];
+    std::snprintf(seconds, sizeof seconds, "%g", timeout.count());
     fail(Status(Code::Timeout,
-                "no rank made progress for " + std::to_string(timeout.count()) +
+                std::string("no rank made progress for ") + seconds +
                     " s:" + text,
                 "raise the watchdog's timeout if a rank only computes longer"));
   }
