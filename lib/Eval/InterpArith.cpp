@@ -45,6 +45,8 @@ template <class T> static LogicalResult prepareConstant(OpPlan<T> &plan) {
   if (!dense || !type.getElementType().isIntOrIndexOrFloat())
     return op.emitOpError()
            << "expected a dense constant of numbers, got " << op.getValue();
+  if (failed(checkSizes(op, type.getShape())))
+    return failure();
   Tensor<T> scalar;
   if (dense.isSplat()) {
     if (failed(scalarConstant<T>(op, dense.template getSplatValue<Attribute>(),

@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExpr.h"
 
 using namespace mlir;
@@ -55,14 +56,111 @@ template <class T> static bool isContraction(linalg::LinalgOp op) {
          (a == body->getArgument(1) && b == body->getArgument(0));
 }
 
+/// The loop that `value` counts with: the position in it plus values that do
+/// not depend on it, in 64 bits. None for any other form.
+static std::optional<unsigned> countedLoop(Value value) {
+  if (!value.getType().isIndex() && !value.getType().isInteger(64))
+    return std::nullopt;
+  if (auto index = value.getDefiningOp<linalg::IndexOp>())
+    return unsigned(index.getDim());
+  if (auto castOp = value.getDefiningOp<arith::IndexCastOp>())
+    return countedLoop(castOp.getIn());
+  if (auto sum = value.getDefiningOp<arith::AddIOp>()) {
+    auto left = countedLoop(sum.getLhs()), right = countedLoop(sum.getRhs());
+    return left && right ? std::nullopt : left ? left : right;
+  }
+  if (auto difference = value.getDefiningOp<arith::SubIOp>())
+    return countedLoop(difference.getLhs());
+  return std::nullopt;
+}
+
+/// The arguments and loops that `value` depends on within `body`.
+static void dependencies(Value value, Block &body,
+                         llvm::SmallVectorImpl<unsigned> &arguments,
+                         llvm::SmallVectorImpl<unsigned> &loops) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (argument.getOwner() == &body)
+      arguments.push_back(argument.getArgNumber());
+    return;
+  }
+  Operation *op = value.getDefiningOp();
+  if (op->getBlock() != &body)
+    return;
+  if (auto index = dyn_cast<linalg::IndexOp>(op))
+    loops.push_back(unsigned(index.getDim()));
+  for (Value operand : op->getOperands())
+    dependencies(operand, body, arguments, loops);
+}
+
+/// How often `loop` is among what `value` depends on.
+static int64_t timesCounted(Value value, Block &body, unsigned loop) {
+  llvm::SmallVector<unsigned> arguments, loops;
+  dependencies(value, body, arguments, loops);
+  return llvm::count(loops, loop);
+}
+
+/// Recognises the one-hot sum of a scatter; without it the body runs as it is.
+template <class T>
+static void findOneHot(linalg::LinalgOp op, Program<T> &program) {
+  Block &body = *op.getBlock();
+  if (op.getNumDpsInits() != 1)
+    return;
+  Value out = body.getArguments().back();
+  auto add = body.getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!add || (add.getLhs() != out && add.getRhs() != out))
+    return;
+  Value term = add.getLhs() == out ? add.getRhs() : add.getLhs();
+  auto select = term.getDefiningOp<arith::SelectOp>();
+  auto compare =
+      select ? select.getCondition().getDefiningOp<arith::CmpIOp>() : nullptr;
+  auto zero = select ? select.getFalseValue().getDefiningOp<arith::ConstantOp>()
+                     : nullptr;
+  auto number = zero ? dyn_cast<FloatAttr>(zero.getValue()) : FloatAttr();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+      !number || !number.getValue().isZero())
+    return;
+  auto left = countedLoop(compare.getLhs()),
+       right = countedLoop(compare.getRhs());
+  if (left.has_value() == right.has_value())
+    return;
+  typename Program<T>::OneHot hot;
+  hot.dim = left ? *left : *right;
+  hot.countsInB = right.has_value();
+  Value counting = left ? compare.getLhs() : compare.getRhs();
+  Value other = left ? compare.getRhs() : compare.getLhs();
+  if (timesCounted(counting, body, hot.dim) != 1 ||
+      timesCounted(other, body, hot.dim) != 0)
+    return;
+  dependencies(compare.getResult(), body, hot.arguments, hot.loops);
+  if (llvm::is_contained(hot.arguments, body.getNumArguments() - 1))
+    return;
+  auto found = llvm::find_if(program.code, [&](const Instruction<T> &in) {
+    return in.op == compare.getOperation();
+  });
+  hot.compare = found - program.code.begin();
+  // Instructions before the comparison run on values that may not be loaded
+  // yet; they must not be able to fail.
+  for (const Instruction<T> &in :
+       ArrayRef<Instruction<T>>(program.code).take_front(hot.compare))
+    if (isa<tensor::ExtractOp, arith::RemSIOp, arith::RemUIOp, arith::DivSIOp,
+            arith::DivUIOp, arith::CeilDivSIOp, arith::CeilDivUIOp,
+            arith::FloorDivSIOp>(in.op))
+      return;
+  program.oneHot = std::move(hot);
+}
+
 template <class T> static LogicalResult prepareStructured(OpPlan<T> &plan) {
   auto op = cast<linalg::LinalgOp>(plan.op);
   if (!op.hasPureTensorSemantics())
     return op.emitOpError() << "expected tensors; the evaluator has no memory";
   plan.program = std::make_unique<Program<T>>();
   plan.contraction = isContraction<T>(op);
-  return compileBody<T>(op, *op.getBlock(), unsigned(op.getNumDpsInputs()),
-                        *plan.program);
+  if (failed(compileBody<T>(op, *op.getBlock(), unsigned(op.getNumDpsInputs()),
+                            *plan.program)))
+    return failure();
+  if (op->hasAttr("parc.scatter"))
+    findOneHot<T>(op, *plan.program);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -190,6 +288,17 @@ private:
       for (int64_t i = 0; i < count; ++i)
         sum += x[i * stepX] * y[i * stepY];
       *z = sum;
+      return;
+    }
+    if (stepX == 1 && stepY == 0) {
+      std::swap(x, y);
+      std::swap(stepX, stepY);
+    }
+    // A loop of its own, which the compiler makes into vector code.
+    if (stepZ == 1 && stepX == 0 && stepY == 1) {
+      T scale = *x;
+      for (int64_t i = 0; i < count; ++i)
+        z[i] += scale * y[i];
       return;
     }
     for (int64_t i = 0; i < count; ++i)

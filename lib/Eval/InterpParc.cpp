@@ -100,9 +100,11 @@ static LogicalResult runObserve(Interpreter<T> &interpreter,
   return success();
 }
 
+/// Layouts do not change what a value is: parc.constraint, and parc.reshard as
+/// long as types are global.
 template <class T>
-static LogicalResult runConstraint(Interpreter<T> &interpreter,
-                                   const OpPlan<T> &plan) {
+static LogicalResult runIdentity(Interpreter<T> &interpreter,
+                                 const OpPlan<T> &plan) {
   return interpreter.set(plan.op->getResult(0),
                          interpreter.tensor(plan.op->getOperand(0)));
 }
@@ -189,6 +191,8 @@ private:
       if (!type.hasStaticShape())
         return op.emitOpError()
                << "sums no layers into " << type << ", whose shape is unknown";
+      if (failed(checkSizes(op, type.getShape())))
+        return failure();
       reduced.push_back(Tensor<T>::zeros(type.getShape(),
                                          type.getElementType().isIntOrIndex()));
     }
@@ -265,7 +269,8 @@ void mlir::parc::eval::addParcHandlers(HandlerTable<T> &table) {
   table["parc.store"] = {runStore<T>};
   table["parc.accumulate"] = {runAccumulate<T>};
   table["parc.observe"] = {runObserve<T>};
-  table["parc.constraint"] = {runConstraint<T>};
+  table["parc.constraint"] = {runIdentity<T>};
+  table["parc.reshard"] = {runIdentity<T>};
   table["parc.stack"] = {runStack<T>};
   table["parc.part_start"] = {runPart<T, PartStartOp>};
   table["parc.part_size"] = {runPart<T, PartSizeOp>};

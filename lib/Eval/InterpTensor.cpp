@@ -19,8 +19,8 @@
 using namespace mlir;
 using namespace mlir::parc::eval;
 
-/// Sizes that a program computes must be sizes, and fit into memory.
-static LogicalResult checkSizes(Operation *op, ArrayRef<int64_t> sizes) {
+LogicalResult mlir::parc::eval::checkSizes(Operation *op,
+                                           ArrayRef<int64_t> sizes) {
   int64_t count = 1;
   for (auto [dim, size] : llvm::enumerate(sizes)) {
     if (size < 0)

@@ -142,6 +142,18 @@ template <class T> struct Program {
   llvm::SmallVector<std::pair<uint16_t, int64_t>, 2> intConstants;
   std::vector<Instruction<T>> code;
   llvm::SmallVector<Register, 2> results;
+  /// A sum over one-hot rows, `out + (a == b ? x : 0)` where one of a and b is
+  /// the position in loop `dim` plus what does not depend on it: of that loop
+  /// only one iteration matters. `compare` is the index of the comparison in
+  /// `code`, which reads the arguments and the loops named here.
+  struct OneHot {
+    unsigned dim = 0;
+    size_t compare = 0;
+    llvm::SmallVector<unsigned, 4> arguments, loops;
+    /// b is the side that counts with the loop.
+    bool countsInB = false;
+  };
+  std::optional<OneHot> oneHot;
   /// The operation whose body this is; errors are located there.
   Operation *op = nullptr;
 };
@@ -192,10 +204,13 @@ template <class T>
 LogicalResult runKernel(const Program<T> &program, KernelCall<T> &call);
 
 /// The innermost loop to vectorise: the longest in which no two iterations
-/// write the same element; none where there is no such loop.
+/// write the same element; none where there is no such loop. `except` is taken
+/// only where there is no other.
 template <class T>
-std::optional<unsigned> chooseInnermost(llvm::ArrayRef<Access<T>> outputs,
-                                        llvm::ArrayRef<int64_t> extents);
+std::optional<unsigned>
+chooseInnermost(llvm::ArrayRef<Access<T>> outputs,
+                llvm::ArrayRef<int64_t> extents,
+                std::optional<unsigned> except = std::nullopt);
 
 } // namespace mlir::parc::eval
 

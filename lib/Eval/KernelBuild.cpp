@@ -169,6 +169,8 @@ public:
   FailureOr<Register> define(Value value, Operation *op) {
     Type type = getElementTypeOrSelf(value.getType());
     bool isInt = type.isIntOrIndex();
+    if (isa<VectorType>(value.getType()))
+      return op->emitOpError() << "expected scalars, got " << value.getType();
     if (isInt && !type.isIndex() && type.getIntOrFloatBitWidth() > 64)
       return op->emitOpError()
              << "expected integers of at most 64 bits, got " << type;

@@ -24,13 +24,17 @@ using namespace mlir::parc::eval;
 template <class T>
 std::optional<unsigned>
 mlir::parc::eval::chooseInnermost(ArrayRef<Access<T>> outputs,
-                                  ArrayRef<int64_t> extents) {
+                                  ArrayRef<int64_t> extents,
+                                  std::optional<unsigned> except) {
   std::optional<unsigned> best;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     bool writesApart = llvm::all_of(outputs, [&](const Access<T> &access) {
       return !access.map && access.strides[dim] != 0;
     });
-    if (writesApart && (!best || extents[dim] >= extents[*best]))
+    if (writesApart && dim != except &&
+        (!best || best == except || extents[dim] >= extents[*best]))
+      best = dim;
+    else if (writesApart && !best)
       best = dim;
   }
   return best;
@@ -115,15 +119,52 @@ private:
   }
 
   void order() {
-    std::optional<unsigned> apart = chooseInnermost<T>(outputs(), call.extents);
+    std::optional<unsigned> apart = chooseInnermost<T>(
+        outputs(), call.extents,
+        program.oneHot ? std::optional<unsigned>(program.oneHot->dim)
+                       : std::nullopt);
     serial = !apart && !unit;
     inner = apart ? *apart : unsigned(call.extents.size() - 1);
+    skips = skipsLoop();
     for (unsigned dim = 0; dim < call.extents.size(); ++dim)
-      if (dim != inner)
+      if (dim != inner && !(skips && dim == program.oneHot->dim))
         outer.push_back(dim);
     auto firstDependent = llvm::find_if(
         program.code, [](const Instruction<T> &in) { return in.dependent; });
     numIndependent = firstDependent - program.code.begin();
+  }
+
+  /// True where the one-hot loop can be solved for instead of run: what decides
+  /// is the same in all lanes.
+  bool skipsLoop() const {
+    if (!program.oneHot || serial || unit || program.oneHot->dim == inner ||
+        llvm::is_contained(program.oneHot->loops, inner))
+      return false;
+    return llvm::all_of(program.oneHot->arguments, [&](unsigned index) {
+      return !call.accesses[index].map &&
+             call.accesses[index].strides[inner] == 0;
+    });
+  }
+
+  /// Moves to the only iteration of the one-hot loop that adds something; false
+  /// where there is none.
+  FailureOr<bool> solveOneHot() {
+    const auto &hot = *program.oneHot;
+    position[hot.dim] = 0;
+    loadIndices(1);
+    for (unsigned index : hot.arguments)
+      if (failed(load(index, 0, 1)))
+        return failure();
+    if (failed(runCode(0, hot.compare, 0, 1)))
+      return failure();
+    const Instruction<T> &compare = program.code[hot.compare];
+    int64_t a = lanes.intLanes(compare.a)[0], b = lanes.intLanes(compare.b)[0];
+    int64_t hit = int64_t(hot.countsInB ? uint64_t(a) - uint64_t(b)
+                                        : uint64_t(b) - uint64_t(a));
+    if (hit < 0 || hit >= call.extents[hot.dim])
+      return false;
+    position[hot.dim] = hit;
+    return true;
   }
 
   void prepareLanes() {
@@ -146,7 +187,13 @@ private:
     position.assign(call.extents.size(), 0);
     int64_t extent = call.extents[inner];
     while (true) {
-      for (int64_t at = 0; at < extent; at += kLanes) {
+      FailureOr<bool> any = true;
+      if (skips) {
+        any = solveOneHot();
+        if (failed(any))
+          return failure();
+      }
+      for (int64_t at = 0; *any && at < extent; at += kLanes) {
         position[inner] = at;
         if (failed(runChunk(std::min(kLanes, extent - at))))
           return failure();
@@ -164,12 +211,16 @@ private:
     }
   }
 
-  LogicalResult runChunk(int64_t count) {
+  void loadIndices(int64_t count) {
     for (auto [dim, reg] : program.indices) {
       int64_t *lane = lanes.intLanes(reg);
       for (int64_t i = 0; i < count; ++i)
         lane[i] = position[dim] + (dim == inner ? i : 0);
     }
+  }
+
+  LogicalResult runChunk(int64_t count) {
+    loadIndices(count);
     for (unsigned index = 0; index < call.numInputs; ++index)
       if (failed(load(index, 0, count)))
         return failure();
@@ -297,7 +348,7 @@ private:
   Shape position;
   unsigned inner = 0;
   size_t numIndependent = 0;
-  bool serial = false, unit = false;
+  bool serial = false, unit = false, skips = false;
 };
 
 } // namespace
@@ -312,6 +363,6 @@ LogicalResult mlir::parc::eval::runKernel(const Program<T> &program,
   template LogicalResult mlir::parc::eval::runKernel(const Program<T> &,       \
                                                      KernelCall<T> &);         \
   template std::optional<unsigned> mlir::parc::eval::chooseInnermost(          \
-      ArrayRef<Access<T>>, ArrayRef<int64_t>);
+      ArrayRef<Access<T>>, ArrayRef<int64_t>, std::optional<unsigned>);
 PARC_EVAL_FOR_EACH_DOMAIN(PARC_INSTANTIATE)
 #undef PARC_INSTANTIATE

@@ -47,6 +47,10 @@ template <class T> struct BlockPlan {
   llvm::SmallVector<Value, 4> dyingAtEnd;
 };
 
+/// Sizes that a program states or computes must be sizes, and fit into memory;
+/// else an error at `op`.
+LogicalResult checkSizes(Operation *op, ArrayRef<int64_t> sizes);
+
 template <class T> using HandlerTable = llvm::StringMap<Handler<T>>;
 
 template <class T> void addArithHandlers(HandlerTable<T> &table);

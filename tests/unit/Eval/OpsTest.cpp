@@ -147,6 +147,42 @@ TYPED_TEST(Ops, GatherByExtractAndScatterBySum) {
       << test.errors;
 }
 
+TYPED_TEST(Ops, ScatterIsTheBodyItReplaces) {
+  using T = TypeParam;
+  // A vocabulary shard of four rows from row 3: ids outside add nothing.
+  std::string text = R"mlir(
+    func.func @f(%ids: tensor<2x3xi64>, %rows: tensor<2x3x5xf32>, %init: tensor<4x5xf32>, %start: index) -> tensor<4x5xf32> {
+      %zero = arith.constant 0.0 : f32
+      %grad = linalg.generic {indexing_maps = [affine_map<(v, b, t, d) -> (b, t)>, affine_map<(v, b, t, d) -> (b, t, d)>, affine_map<(v, b, t, d) -> (v, d)>],
+          iterator_types = ["parallel", "reduction", "reduction", "parallel"]}
+        ins(%ids, %rows : tensor<2x3xi64>, tensor<2x3x5xf32>) outs(%init : tensor<4x5xf32>) ATTR {
+      ^bb0(%id: i64, %dy: f32, %acc: f32):
+        %v = linalg.index 0 : index
+        %at = arith.addi %v, %start : index
+        %row = arith.index_cast %at : index to i64
+        %here = arith.cmpi eq, %row, %id : i64
+        %s = arith.select %here, %dy, %zero : f32
+        %r = arith.addf %s, %acc : f32
+        linalg.yield %r : f32
+      } -> tensor<4x5xf32>
+      return %grad : tensor<4x5xf32>
+    })mlir";
+  std::vector<Tensor<T>> found;
+  for (const char *attr : {"", "attrs = {parc.scatter}"}) {
+    std::string variant = text;
+    variant.replace(variant.find("ATTR"), 4, attr);
+    TestModule test(variant);
+    auto results = test.call<T>({Tensor<T>::ofInts({2, 3}, {3, 6, 2, 3, 7, 5}),
+                                 ramp<T>({2, 3, 5}), ramp<T>({4, 5}),
+                                 Tensor<T>::integer(3)});
+    ASSERT_EQ(results.size(), 1u) << test.errors;
+    found.push_back(results[0]);
+  }
+  EXPECT_TRUE(sameTensor(found[1], found[0]));
+  // Row 3 is hit by tokens 0 and 3: 1 + 1 + 16 in the first column.
+  EXPECT_TRUE(found[1].floats()[0] == DomainOf<T>::fromDouble(18));
+}
+
 TYPED_TEST(Ops, SlicesAndShapes) {
   using T = TypeParam;
   TestModule test(R"mlir(
@@ -394,5 +430,29 @@ TEST(Errors, BadSizesAndSlices) {
   EXPECT_NE(
       test.errors.find("takes sizes 3 at offsets 2 of a tensor of shape 4"),
       std::string::npos)
+      << test.errors;
+}
+
+TEST(Errors, SizesThatFitNowhere) {
+  TestModule test(R"mlir(
+    func.func @f() -> tensor<4611686018427387904x2xf32> {
+      %c = arith.constant dense<0.0> : tensor<4611686018427387904x2xf32>
+      return %c : tensor<4611686018427387904x2xf32>
+    })mlir");
+  EXPECT_TRUE(test.call<double>({}).empty());
+  EXPECT_NE(test.errors.find("has more than 2^33 elements"), std::string::npos)
+      << test.errors;
+}
+
+TEST(Errors, OtherTypesAreRefused) {
+  TestModule test(R"mlir(
+    func.func @f(%a: f16) -> f16 {
+      %b = arith.addf %a, %a : f16
+      return %b : f16
+    })mlir");
+  EXPECT_TRUE(test.call<double>({floats<double>({}, {1})}).empty());
+  EXPECT_NE(test.errors.find("expected elements of type f64, f32, bf16, index "
+                             "or an integer, got 'f16'"),
+            std::string::npos)
       << test.errors;
 }
