@@ -177,6 +177,9 @@ void OptimizerBuilder::updateParam(ParamOp param, Value gradient) {
   StringRef slots[] = {"value", "m", "v"};
   for (auto [slot, result] : llvm::zip(slots, update->getResults()))
     StoreOp::create(builder, loc, symbol, result, builder.getStringAttr(slot));
+  // What was accumulated in part is whole from here on, and can be read.
+  StoreOp::create(builder, loc, symbol, gradient,
+                  builder.getStringAttr("grad"));
 }
 
 void OptimizerBuilder::buildLayerUpdates(StackOp layers, Params &params,

@@ -1,0 +1,190 @@
+//===- Annotate.cpp - Mesh and rules of a plan ----------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Setting the mesh, matching rules to parameters.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Driver/Annotate.h"
+
+#include "Parc/Parc.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+using namespace mlir::parc::driver;
+
+void mlir::parc::driver::setMesh(ModuleOp module,
+                                 const Declaration &declaration) {
+  for (MeshOp op : llvm::make_early_inc_range(module.getOps<MeshOp>()))
+    op.erase();
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  const Mesh &mesh = declaration.mesh.value;
+  SmallVector<StringRef> names, order;
+  SmallVector<int64_t> sizes;
+  for (const MeshAxis &axis : mesh.axes()) {
+    names.push_back(axis.name);
+    sizes.push_back(axis.size);
+  }
+  RankGrid grid = declaration.grid();
+  for (size_t axis : grid.order())
+    order.push_back(mesh.axes()[axis].name);
+  MeshOp::create(builder, module.getLoc(), builder.getStrArrayAttr(names),
+                 builder.getDenseI64ArrayAttr(sizes),
+                 builder.getStrArrayAttr(order));
+}
+
+namespace {
+
+/// Applies the rules of one plan.
+class RuleApplier {
+public:
+  RuleApplier(ModuleOp module, const Declaration &declaration,
+              Reporter &reporter)
+      : module(module), declaration(declaration), reporter(reporter) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult apply(const ShardingRule &rule);
+  LogicalResult applyTo(ParamOp param, const ShardingRule &rule);
+  LogicalResult checkAxes(const ShardingRule &rule);
+  LogicalResult unknown(const ShardingRule &rule);
+  LogicalResult fail(const ShardingRule &rule, const Twine &message) {
+    reporter.error(rule.place, message, "rule");
+    return failure();
+  }
+
+  ModuleOp module;
+  const Declaration &declaration;
+  Reporter &reporter;
+  /// The rule that set each parameter's wish.
+  std::map<std::string, const ShardingRule *> setBy;
+};
+
+} // namespace
+
+static StringRef checkpointName(ParamOp param) {
+  if (auto checkpoint = param.getCheckpoint())
+    return checkpoint->getName();
+  return "";
+}
+
+/// True where `pattern` names the parameter: its symbol, or a glob on its
+/// checkpoint name, where the layer's number is `{}`.
+static bool matches(StringRef pattern, ParamOp param) {
+  if (pattern == param.getSymName())
+    return true;
+  auto glob = llvm::GlobPattern::create(pattern);
+  if (!glob) {
+    llvm::consumeError(glob.takeError());
+    return false;
+  }
+  return glob->match(param.getSymName()) ||
+         (!checkpointName(param).empty() && glob->match(checkpointName(param)));
+}
+
+LogicalResult RuleApplier::unknown(const ShardingRule &rule) {
+  SmallVector<StringRef> names;
+  for (ParamOp param : module.getOps<ParamOp>())
+    names.push_back(param.getSymName());
+  for (ParamOp param : module.getOps<ParamOp>())
+    if (!checkpointName(param).empty())
+      names.push_back(checkpointName(param));
+  (void)fail(rule, "no parameter is called " + quoted(rule.pattern));
+  StringRef near = nearestName(rule.pattern, names);
+  if (!near.empty())
+    reporter.help("did you mean '" + near + "'?");
+  else
+    reporter.help("'parc show layouts' lists the parameters");
+  return failure();
+}
+
+LogicalResult RuleApplier::checkAxes(const ShardingRule &rule) {
+  const Mesh &mesh = declaration.mesh.value;
+  std::vector<std::string> seen;
+  for (const auto &dim : rule.dims)
+    for (const std::string &axis : dim) {
+      if (llvm::is_contained(seen, axis))
+        return fail(rule, "axis " + quoted(axis) + " is used twice");
+      seen.push_back(axis);
+      if (axis == kStageAxis) {
+        (void)fail(rule, "axis 'pp' holds stages and splits no dimension");
+        reporter.help("layers are cut over pp by themselves");
+        return failure();
+      }
+      if (mesh.indexOf(axis))
+        continue;
+      (void)fail(rule, "unknown mesh axis " + quoted(axis));
+      reporter.help("the mesh is " + mesh.str());
+      return failure();
+    }
+  return success();
+}
+
+LogicalResult RuleApplier::applyTo(ParamOp param, const ShardingRule &rule) {
+  MLIRContext *context = module.getContext();
+  int64_t rank = param.getTensorType().getRank();
+  if (static_cast<int64_t>(rule.dims.size()) != rank)
+    return fail(rule, "expected " + Twine(rank) + " dimensions for '" +
+                          param.getSymName() + "', got " +
+                          Twine(rule.dims.size()));
+  SmallVector<DimShardingAttr> dims;
+  for (const auto &axes : rule.dims) {
+    SmallVector<StringAttr> names;
+    for (const std::string &axis : axes)
+      names.push_back(StringAttr::get(context, axis));
+    dims.push_back(DimShardingAttr::get(context, names, 1));
+  }
+  auto wish = ShardingAttr::get(context, dims, ReductionKind::Sum, {});
+  std::optional<ShardingAttr> before = param.getSharding();
+  if (before && *before != wish) {
+    (void)fail(rule, "'" + param.getSymName() +
+                         "' is already to be laid out otherwise");
+    auto found = setBy.find(param.getSymName().str());
+    if (found != setBy.end())
+      reporter.note(found->second->place, "by this rule");
+    else if (auto where = param.getLoc()->findInstanceOf<FileLineColLoc>())
+      reporter.note(reporter.placeIn(where.getFilename(), where.getLine(),
+                                     where.getColumn()),
+                    "by the model");
+    reporter.help("remove one of the two");
+    return failure();
+  }
+  param.setShardingAttr(wish);
+  setBy[param.getSymName().str()] = &rule;
+  return success();
+}
+
+LogicalResult RuleApplier::apply(const ShardingRule &rule) {
+  if (failed(checkAxes(rule)))
+    return failure();
+  bool any = false;
+  for (ParamOp param : module.getOps<ParamOp>()) {
+    if (!matches(rule.pattern, param))
+      continue;
+    any = true;
+    if (failed(applyTo(param, rule)))
+      return failure();
+  }
+  return any ? success() : unknown(rule);
+}
+
+LogicalResult RuleApplier::run() {
+  for (const ShardingRule &rule : declaration.rules)
+    if (failed(apply(rule)))
+      return failure();
+  return success();
+}
+
+LogicalResult mlir::parc::driver::applyRules(ModuleOp module,
+                                             const Declaration &declaration,
+                                             Reporter &reporter) {
+  return RuleApplier(module, declaration, reporter).run();
+}

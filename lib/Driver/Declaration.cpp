@@ -1,0 +1,489 @@
+//===- Declaration.cpp - What to compile ----------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Interpretation of the declaration's keys, their defaults and their checks.
+///
+//===----------------------------------------------------------------------===//
+
+#include "parc/Driver/Declaration.h"
+#include "parc/Pipeline/Schedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::parc;
+using namespace mlir::parc::driver;
+
+/// A node where no cluster is named.
+static constexpr int64_t kNodeSize = 8;
+/// Longer sequences are asked for, not assumed.
+static constexpr int64_t kUsualSequence = 8192;
+
+DeclarationSource::DeclarationSource(const CommandLine &line,
+                                     std::optional<PlanFile> plan) {
+  if (plan) {
+    planPath = plan->path;
+    rules = std::move(plan->rules);
+    for (auto &[key, value] : plan->keys)
+      values[key] = {value, Origin::Plan};
+  }
+  for (const KeySpec &key : planKeys())
+    if (const Word *word = line.flag(key.name))
+      values[key.name.str()] = {{word->text, word->place}, Origin::Flag};
+}
+
+void DeclarationSource::setFromFile(StringRef key, int64_t value,
+                                    const Place &place) {
+  values[key.str()] = {{std::to_string(value), place}, Origin::Flag};
+}
+
+std::optional<ElementKind> DeclarationSource::dtype(Reporter &reporter,
+                                                    bool &failed) const {
+  failed = false;
+  auto found = values.find("dtype");
+  if (found == values.end())
+    return std::nullopt;
+  const RawValue &raw = found->second.first;
+  std::optional<ElementKind> kind = parseElementKind(raw.text);
+  if (kind)
+    return kind;
+  failed = true;
+  reporter.error(raw.place, "unknown dtype " + quoted(raw.text), "dtype");
+  reporter.help("dtypes: bf16, f32, f64");
+  return std::nullopt;
+}
+
+RankGrid Declaration::grid() const {
+  TextError ignored;
+  // The order was checked when the declaration was resolved.
+  if (std::optional<RankGrid> grid =
+          RankGrid::get(mesh.value, rankOrder.value, ignored))
+    return *grid;
+  return RankGrid::rowMajor(mesh.value);
+}
+
+namespace mlir::parc::driver {
+
+/// One resolution.
+class Resolver {
+public:
+  Resolver(const DeclarationSource &source, const ModelFacts &facts,
+           bool forDevices, Reporter &reporter)
+      : source(source), facts(facts), forDevices(forDevices),
+        reporter(reporter) {}
+
+  std::optional<Declaration> run();
+
+private:
+  const std::pair<RawValue, Origin> *find(StringRef key) const {
+    auto found = source.values.find(key.str());
+    return found == source.values.end() ? nullptr : &found->second;
+  }
+  bool fail(const Place &place, const Twine &message, StringRef name) {
+    reporter.error(place, message, name);
+    return false;
+  }
+  bool readMesh();
+  bool readOrder();
+  bool readCount(StringRef key, Setting<int64_t> &out, int64_t otherwise,
+                 Origin origin);
+  bool readSchedule();
+  bool readOptimizer();
+  bool readSizes();
+  bool checkStages();
+  bool checkBatch();
+  void warnNodes();
+
+  const DeclarationSource &source;
+  const ModelFacts &facts;
+  bool forDevices;
+  Reporter &reporter;
+  Declaration result;
+};
+
+} // namespace mlir::parc::driver
+
+bool Resolver::readMesh() {
+  Setting<Mesh> &mesh = result.mesh;
+  TextError error;
+  if (const auto *given = find("mesh")) {
+    std::optional<Mesh> parsed = Mesh::parse(given->first.text, error);
+    const Place &place = given->first.place;
+    if (!parsed) {
+      fail(place.at(error.offset, std::max<size_t>(error.length, 1)),
+           error.message, "mesh");
+      if (!error.help.empty())
+        reporter.help(error.help);
+      return false;
+    }
+    mesh = {*parsed, given->second, place};
+  } else if (facts.mesh) {
+    mesh = {*facts.mesh, Origin::Model, Place{facts.file}};
+  } else {
+    mesh.value = *Mesh::parse("1x1x1", error);
+  }
+  if (mesh.value.size("cp") > 1) {
+    fail(mesh.place,
+         "axis 'cp' has no meaning yet: cp=" + Twine(mesh.value.size("cp")),
+         "mesh");
+    reporter.help("parc splits over tp, pp and dp");
+    return false;
+  }
+  return true;
+}
+
+bool Resolver::readOrder() {
+  Setting<std::string> &order = result.rankOrder;
+  if (const auto *given = find("rank-order")) {
+    order = {given->first.text, given->second, given->first.place};
+  } else if (result.mesh.origin == Origin::Model) {
+    order.value = facts.order.empty()
+                      ? RankGrid::rowMajor(result.mesh.value).orderText()
+                      : facts.order;
+    order.origin = Origin::Model;
+    order.place.file = facts.file;
+  } else {
+    order.value = RankGrid::defaultOrder.str();
+  }
+  TextError error;
+  if (RankGrid::get(result.mesh.value, order.value, error))
+    return true;
+  fail(order.place.valid()
+           ? order.place.at(error.offset, std::max<size_t>(error.length, 1))
+           : order.place,
+       error.message, "rank-order");
+  if (!error.help.empty())
+    reporter.help(error.help);
+  return false;
+}
+
+bool Resolver::readCount(StringRef key, Setting<int64_t> &out,
+                         int64_t otherwise, Origin origin) {
+  const auto *given = find(key);
+  if (!given) {
+    out.value = otherwise;
+    out.origin = origin;
+    if (origin == Origin::Model)
+      out.place.file = facts.file;
+    return true;
+  }
+  const RawValue &raw = given->first;
+  int64_t value = 0;
+  if (StringRef(raw.text).getAsInteger(10, value))
+    return fail(raw.place,
+                "expected a whole number for '" + key + "', got " +
+                    quoted(raw.text),
+                key);
+  if (value < 1 || value > (int64_t(1) << 31) - 1)
+    return fail(raw.place,
+                "expected '" + key + "' from 1 to 2147483647, got " +
+                    Twine(value),
+                key);
+  out = {value, given->second, raw.place};
+  return true;
+}
+
+bool Resolver::readSchedule() {
+  result.schedule.value = "1f1b";
+  const auto *given = find("schedule");
+  if (!given)
+    return true;
+  const RawValue &raw = given->first;
+  result.schedule = {raw.text, given->second, raw.place};
+  if (findScheduleRule(raw.text))
+    return true;
+  fail(raw.place, "unknown schedule " + quoted(raw.text), "schedule");
+  StringRef near = nearestName(raw.text, scheduleRuleNames());
+  reporter.help(near.empty()
+                    ? "schedules: " + llvm::join(scheduleRuleNames(), ", ")
+                    : "did you mean '" + near.str() + "'?");
+  return false;
+}
+
+bool Resolver::readOptimizer() {
+  static constexpr std::pair<StringLiteral, double> defaults[] = {
+      {"lr", 1e-2},  {"beta1", 0.9},        {"beta2", 0.95},
+      {"eps", 1e-8}, {"weight-decay", 0.1}, {"clip", 0.0}};
+  for (const auto &[key, otherwise] : defaults) {
+    Setting<double> &setting = result.optimizer[key.str()];
+    setting.value = otherwise;
+    const auto *given = find(key);
+    if (!given)
+      continue;
+    const RawValue &raw = given->first;
+    double value = 0;
+    if (StringRef(raw.text).getAsDouble(value) || !std::isfinite(value))
+      return fail(
+          raw.place,
+          "expected a number for '" + key + "', got " + quoted(raw.text), key);
+    bool isBeta = key.starts_with("beta");
+    if (value < 0 || (isBeta && value >= 1))
+      return fail(raw.place,
+                  "expected '" + key + "' " +
+                      (isBeta ? "in [0, 1)" : "of at least 0") + ", got " +
+                      raw.text,
+                  key);
+    setting = {value, given->second, raw.place};
+  }
+  return true;
+}
+
+bool Resolver::readSizes() {
+  int64_t pp = result.size("pp"), dp = result.size("dp");
+  Origin fromModel = facts.batch ? Origin::Model : Origin::Default;
+  if (!readCount("batch", result.batch, facts.batch.value_or(4 * pp * dp),
+                 fromModel))
+    return false;
+  int64_t sequence = facts.maxSequence
+                         ? std::min(facts.maxSequence, kUsualSequence)
+                         : kUsualSequence;
+  Origin origin = facts.sequence ? Origin::Model : Origin::Default;
+  if (!readCount("seq", result.sequence, facts.sequence.value_or(sequence),
+                 origin))
+    return false;
+  int64_t one = std::max<int64_t>(1, result.batch.value / dp);
+  return readCount("micro-batches", result.microBatches, one, Origin::Default);
+}
+
+bool Resolver::checkStages() {
+  int64_t pp = result.size("pp"), m = result.microBatches.value;
+  if (pp > std::max<int64_t>(1, facts.layers)) {
+    fail(result.mesh.place,
+         "more stages than layers: pp=" + Twine(pp) + ", layers " +
+             Twine(facts.layers),
+         "stages");
+    reporter.help("pp can be at most " +
+                  Twine(std::max<int64_t>(1, facts.layers)));
+    return false;
+  }
+  ScheduleProblem problem;
+  problem.stages = pp;
+  problem.microBatches = m;
+  if (std::optional<std::string> wrong = problem.check())
+    return fail(result.microBatches.place, *wrong, "schedule");
+  if (std::optional<std::string> idle = idleWarning(pp, m)) {
+    reporter.warning(result.microBatches.place,
+                     "fewer micro-batches than stages: " + *idle, "idle");
+    reporter.help("a larger --batch or more --micro-batches fill it");
+  }
+  return true;
+}
+
+bool Resolver::checkBatch() {
+  int64_t dp = result.size("dp"), m = result.microBatches.value;
+  int64_t batch = result.batch.value, parts = 0;
+  bool overflow = llvm::MulOverflow(dp, m, parts);
+  const Place &place = result.batch.place.valid() ? result.batch.place
+                       : result.microBatches.place.valid()
+                           ? result.microBatches.place
+                           : result.mesh.place;
+  if (overflow || batch < parts) {
+    fail(place,
+         "batch smaller than dp x micro-batches: " + Twine(batch) +
+             " sequences for dp=" + Twine(dp) + " x " + Twine(m) +
+             " micro-batches",
+         "batch");
+    if (!overflow)
+      reporter.help("--batch " + Twine(parts) +
+                    (batch >= dp ? ", or --micro-batches " + Twine(batch / dp)
+                                 : Twine()));
+    return false;
+  }
+  if (batch % parts != 0)
+    reporter.warning(
+        place,
+        "batch " + Twine(batch) + " is no multiple of dp=" + Twine(dp) + " x " +
+            Twine(m) + " micro-batches: " + Twine(batch / parts) + " or " +
+            Twine(batch / parts + 1) + " sequences in each",
+        "uneven-batch");
+  return true;
+}
+
+void Resolver::warnNodes() {
+  if (!forDevices)
+    return;
+  std::optional<size_t> tp = result.mesh.value.indexOf("tp");
+  if (!tp || result.size("tp") < 2)
+    return;
+  int64_t reach = (result.size("tp") - 1) * result.grid().strides()[*tp] + 1;
+  // A group inside an aligned block of a node's size stays in the node.
+  if (reach <= kNodeSize && kNodeSize % reach == 0)
+    return;
+  if (reach <= kNodeSize && result.mesh.value.devices() <= kNodeSize)
+    return;
+  reporter.warning(result.mesh.place,
+                   "tp=" + Twine(result.size("tp")) +
+                       " reaches across nodes of " + Twine(kNodeSize) +
+                       ": a group spans " + Twine(reach) + " ranks",
+                   "tp-across-nodes");
+}
+
+std::optional<Declaration> Resolver::run() {
+  bool failedType = false;
+  std::optional<ElementKind> kind = source.dtype(reporter, failedType);
+  if (failedType)
+    return std::nullopt;
+  result.dtype.value = kind.value_or(facts.dtype);
+  result.dtype.origin = Origin::Model;
+  result.dtype.place.file = facts.file;
+  if (const auto *given = find("dtype"))
+    result.dtype = {*kind, given->second, given->first.place};
+  result.rules = source.rules;
+  result.planPath = source.planPath;
+  if (!readMesh() || !readOrder() || !readSchedule() || !readOptimizer() ||
+      !readSizes() || !checkBatch() || !checkStages())
+    return std::nullopt;
+  warnNodes();
+  return std::move(result);
+}
+
+std::optional<Declaration>
+DeclarationSource::resolve(const ModelFacts &facts, bool forDevices,
+                           Reporter &reporter) const {
+  return Resolver(*this, facts, forDevices, reporter).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+std::string mlir::parc::driver::originText(Origin origin, const Place &place) {
+  switch (origin) {
+  case Origin::Default:
+    return "default";
+  case Origin::Model:
+    return "the model";
+  case Origin::Plan:
+    return printable(place.file) + ":" + std::to_string(place.line);
+  case Origin::Flag:
+    return place.file == "<command line>" ? "flag" : printable(place.file);
+  }
+  return "";
+}
+
+namespace {
+/// A key as it is printed.
+struct Row {
+  StringRef key;
+  std::string value;
+  bool text;
+  std::string origin;
+};
+} // namespace
+
+static std::string number(double value) {
+  // The shortest text that reads back as the same number.
+  for (int digits = 1; digits < 17; ++digits) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    double back = 0;
+    if (!StringRef(text).getAsDouble(back) && back == value)
+      return text;
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
+
+template <class T>
+static Row row(StringRef key, std::string value, bool text,
+               const Setting<T> &setting) {
+  return {key, std::move(value), text,
+          originText(setting.origin, setting.place)};
+}
+
+static SmallVector<Row> rows(const Declaration &d) {
+  SmallVector<Row> table = {
+      row("mesh", d.mesh.value.str(), true, d.mesh),
+      row("rank-order", d.rankOrder.value, true, d.rankOrder),
+      row("schedule", d.schedule.value, true, d.schedule),
+      row("batch", std::to_string(d.batch.value), false, d.batch),
+      row("seq", std::to_string(d.sequence.value), false, d.sequence),
+      row("micro-batches", std::to_string(d.microBatches.value), false,
+          d.microBatches),
+      row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
+  for (StringRef key :
+       {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
+    const Setting<double> &setting = d.optimizer.at(key.str());
+    table.push_back(row(key, number(setting.value), false, setting));
+  }
+  return table;
+}
+
+static std::string ruleText(const ShardingRule &rule) {
+  std::string text = "[";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(rule.dims, os, [&](const auto &dim) {
+    os << '[';
+    llvm::interleaveComma(dim, os, [&](const std::string &axis) {
+      os << '"' << printable(axis) << '"';
+    });
+    os << ']';
+  });
+  os << ']';
+  return text;
+}
+
+/// A TOML basic string.
+static std::string tomlString(StringRef text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    result += c;
+  }
+  return result + "\"";
+}
+
+std::string mlir::parc::driver::planText(const Declaration &declaration) {
+  std::string text = "schema = 1\n";
+  llvm::raw_string_ostream os(text);
+  for (const Row &row : rows(declaration))
+    os << row.key << " = " << (row.text ? tomlString(row.value) : row.value)
+       << '\n';
+  if (!declaration.rules.empty())
+    os << "\n[rules]\n";
+  for (const ShardingRule &rule : declaration.rules)
+    os << tomlString(printable(rule.pattern)) << " = " << ruleText(rule)
+       << '\n';
+  return text;
+}
+
+void mlir::parc::driver::printDeclaration(const Declaration &declaration,
+                                          raw_ostream &os) {
+  for (const Row &row : rows(declaration))
+    os << llvm::left_justify(row.key, 15) << ' '
+       << llvm::left_justify(row.value, 30) << ' ' << row.origin << '\n';
+  for (const ShardingRule &rule : declaration.rules)
+    os << llvm::left_justify("rule", 15) << ' '
+       << llvm::left_justify(printable(rule.pattern) + " = " + ruleText(rule),
+                             30)
+       << ' ' << originText(Origin::Plan, rule.place) << '\n';
+}
+
+llvm::json::Value
+mlir::parc::driver::declarationToJSON(const Declaration &declaration) {
+  llvm::json::Object object;
+  for (const Row &row : rows(declaration)) {
+    llvm::json::Value value = row.value;
+    int64_t whole = 0;
+    double real = 0;
+    if (!row.text && !StringRef(row.value).getAsInteger(10, whole))
+      value = whole;
+    else if (!row.text && !StringRef(row.value).getAsDouble(real))
+      value = real;
+    object[row.key] =
+        llvm::json::Object{{"value", std::move(value)}, {"origin", row.origin}};
+  }
+  return object;
+}

@@ -1,0 +1,245 @@
+//===- Run.cpp - parc run -------------------------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// `parc run`: trains a model on all ranks of its mesh, as threads of this
+/// process, and compares every number with the unpartitioned program's.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RunSteps.h"
+
+#include "NN/NNPasses.h"
+#include "parc/Transforms/Passes.h"
+#include "parc/trainer.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+using namespace mlir::parc::driver;
+
+namespace {
+
+/// One `parc run`.
+class Run {
+public:
+  Run(Session &session, RunOptions options)
+      : session(session), options(std::move(options)) {}
+
+  int execute();
+
+private:
+  int load();
+  int lowerBoth();
+  template <class T> int train(double tolerance, bool shows);
+  int finish(StringRef domain, const Difference &difference,
+             ArrayRef<std::string> disagreements, double tolerance);
+  void printStep(const StepNumbers &numbers);
+
+  Session &session;
+  RunOptions options;
+  Compilation compilation;
+  TokenBatch tokens;
+  std::optional<InitialValues> values;
+};
+
+} // namespace
+
+/// Reads the inputs first: they give the batch.
+int Run::load() {
+  std::optional<DataShape> shape;
+  if (const Word *word = session.line.flag("inputs")) {
+    if (!llvm::sys::fs::exists(word->text)) {
+      session.reporter.error(word->place,
+                             "no file called '" + printable(word->text) + "'",
+                             "file");
+      return kUsage;
+    }
+    std::optional<TokenBatch> read = readTokens(session, *word);
+    if (!read)
+      return kWrong;
+    tokens = std::move(*read);
+    shape = DataShape{tokens.batch, tokens.sequence, word->place};
+  }
+  if (const Word *word = session.line.flag("weights"))
+    if (!llvm::sys::fs::exists(word->text)) {
+      session.reporter.error(word->place,
+                             "no file called '" + printable(word->text) + "'",
+                             "file");
+      return kUsage;
+    }
+  compilation.keepUnpartitioned = true;
+  int code = prepare(session, compilation, /*forDevices=*/false,
+                     shape ? &*shape : nullptr);
+  if (code != kDone)
+    return code;
+  const Declaration &declaration = compilation.declaration;
+  int64_t vocab = vocabularyOf(compilation.module());
+  if (vocab < 1) {
+    session.reporter.error(Place(),
+                           "the model looks its 'tokens' up in no table, so "
+                           "'parc run' has nothing to feed it",
+                           "inputs");
+    return kWrong;
+  }
+  Place place;
+  if (shape)
+    place = shape->place;
+  else
+    tokens = syntheticTokens(declaration.batch.value,
+                             declaration.sequence.value, vocab, options.seed);
+  if (!checkTokens(session, tokens, vocab, place))
+    return kWrong;
+  if (tokens.validLabels() == 0) {
+    session.reporter.error(place, "no position has a label", "inputs");
+    return kWrong;
+  }
+  if (options.weights.empty() && !compilation.input.folder.empty())
+    if (auto found = findWeights(compilation.input.folder))
+      options.weights = *found;
+  DiagnosticBridge bridge(&session.context, session.reporter, "weights");
+  values = InitialValues::open(session, compilation.module(), options);
+  return values ? kDone : kWrong;
+}
+
+int Run::lowerBoth() {
+  int code = lower(session, compilation, Phase::Staged);
+  if (code != kDone)
+    return code;
+  DiagnosticBridge bridge(&session.context, session.reporter, "internal");
+  for (ModuleOp module : {compilation.module(), *compilation.unpartitioned}) {
+    PassManager manager(&session.context);
+    manager.addPass(createDecompose());
+    if (failed(manager.run(module)))
+      return kInternal;
+  }
+  return kDone;
+}
+
+void Run::printStep(const StepNumbers &numbers) {
+  if (session.json) {
+    session.out << llvm::json::Value(
+                       llvm::json::Object{{"step", numbers.step},
+                                          {"loss", numbers.loss},
+                                          {"grad_norm", numbers.gradNorm}})
+                << '\n';
+    return;
+  }
+  double perSecond =
+      static_cast<double>(tokens.batch * tokens.sequence) / numbers.seconds;
+  session.out << ::parc::stepLine(
+                     numbers.step, {numbers.loss, numbers.gradNorm},
+                     compilation.declaration.optimizer["lr"].value, perSecond)
+              << '\n';
+  session.out.flush();
+}
+
+int Run::finish(StringRef domain, const Difference &difference,
+                ArrayRef<std::string> disagreements, double tolerance) {
+  Reporter &reporter = session.reporter;
+  std::string amount;
+  llvm::raw_string_ostream(amount) << llvm::format("%.1e", difference.value);
+  if (!disagreements.empty()) {
+    reporter.error(Place(), "ranks disagree: " + disagreements.front(),
+                   "not-equal");
+    for (const std::string &text : disagreements.take_front(5).drop_front())
+      reporter.note(text);
+    return kNotEqual;
+  }
+  // Written so that a NaN is not equal.
+  if (!(difference.value <= tolerance)) {
+    reporter.error(Place(),
+                   "not the model: " + difference.what + " differs by " +
+                       amount + " (relative, " + domain + ")",
+                   "not-equal");
+    return kNotEqual;
+  }
+  if (session.json || session.quiet)
+    return kDone;
+  bool exact = tolerance == 0;
+  reportLine(session.out, "equal",
+             exact ? Twine("every loss, gradient and parameter, exactly, "
+                           "modulo 2^61-1")
+                   : "every loss, gradient and parameter within " + domain +
+                         " rounding of the unpartitioned model");
+  if (!exact && !difference.what.empty())
+    reportLine(session.out, "",
+               "largest relative difference " + amount + ", " +
+                   difference.what);
+  return kDone;
+}
+
+template <class T> int Run::train(double tolerance, bool shows) {
+  StepRunner<T> runner({*compilation.unpartitioned, compilation.module()},
+                       compilation.declaration, tokens, options);
+  DiagnosticBridge bridge(&session.context, session.reporter, "run");
+  auto fault = [&] {
+    return session.reporter.hadError() ? kNotEqual : kInternal;
+  };
+  if (failed(runner.start(*values)))
+    return kWrong;
+  for (int64_t step = 1; step <= options.steps; ++step) {
+    FailureOr<StepNumbers> numbers = runner.run(step);
+    if (failed(numbers))
+      return fault();
+    if (shows && !session.quiet)
+      printStep(*numbers);
+  }
+  if constexpr (!std::is_same_v<T, ::parc::Zp>)
+    if (const Word *word = session.line.flag("save"))
+      if (!saveResult<T>(session, *word, *compilation.unpartitioned, *values,
+                         runner.result(), tokens.validLabels()))
+        return kUsage;
+  StringRef domain = stringifyElementKind(compilation.declaration.dtype.value);
+  return finish(domain, runner.difference(), runner.disagreements(), tolerance);
+}
+
+int Run::execute() {
+  int code = load();
+  if (code == kDone)
+    code = lowerBoth();
+  if (code != kDone)
+    return code;
+  warnUneven(compilation.layouts, session.reporter);
+  if (!session.json && !session.quiet) {
+    CommReport comms = collectComms(compilation.module(), compilation.layouts,
+                                    compilation.declaration.batch.value,
+                                    compilation.declaration.microBatches.value);
+    printSummary(session, compilation, comms, /*asThreads=*/true);
+    if (!values->fromFile())
+      reportLine(session.out, "weights",
+                 "random, from seed " + Twine(options.seed));
+    session.out << '\n';
+  }
+  switch (compilation.declaration.dtype.value) {
+  case ElementKind::F64:
+    code = train<double>(1e-9, true);
+    break;
+  case ElementKind::F32:
+    code = train<float>(2e-5, true);
+    break;
+  case ElementKind::BF16:
+    // Eight bits of mantissa, and sums in another order.
+    code = train<float>(5e-2, true);
+    break;
+  }
+  if (code == kDone && options.exact)
+    code = train<::parc::Zp>(0, false);
+  if (code == kDone && !session.json && !session.quiet)
+    session.out << "\nnext: parc " << compilation.input.typed << " --mesh "
+                << compilation.declaration.mesh.value.str() << " -o out\n";
+  return code;
+}
+
+int mlir::parc::driver::runRun(Session &session) {
+  std::optional<RunOptions> options = readRunOptions(session);
+  if (!options)
+    return kUsage;
+  return Run(session, std::move(*options)).execute();
+}

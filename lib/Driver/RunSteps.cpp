@@ -1,0 +1,134 @@
+//===- RunSteps.cpp - The steps of parc run -------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The steps, and the comparison.
+///
+//===----------------------------------------------------------------------===//
+
+#include "RunSteps.h"
+#include "parc/Eval/Compare.h"
+#include "parc/random.h"
+
+#include <chrono>
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::parc;
+using namespace mlir::parc::driver;
+
+template <class T>
+LogicalResult StepRunner<T>::start(const InitialValues &values) {
+  for (ParamOp param : programs.whole.getOps<ParamOp>()) {
+    int64_t layers = static_cast<int64_t>(param.getLayers().value_or(1));
+    ArrayRef<int64_t> shape = param.getTensorType().getShape();
+    for (int64_t layer = 0; layer < layers; ++layer) {
+      std::optional<std::vector<double>> read = values.read(param, layer);
+      if (!read)
+        return failure();
+      std::vector<T> converted;
+      converted.reserve(read->size());
+      for (double value : *read)
+        converted.push_back(eval::DomainOf<T>::fromDouble(value));
+      std::string symbol = param.getSymName().str();
+      whole.set({symbol, layer, "value"},
+                eval::Tensor<T>::ofFloats(shape, std::move(converted)));
+      for (const char *slot : {"m", "v"})
+        whole.set({symbol, layer, slot},
+                  eval::Tensor<T>::zeros(shape, /*isInt=*/false));
+    }
+  }
+  ranks.params = whole;
+  plan = std::make_unique<eval::ModulePlan<T>>(programs.whole);
+  return success();
+}
+
+template <class T>
+eval::StepInputs<T> StepRunner<T>::inputs(int64_t step) const {
+  eval::StepInputs<T> result;
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < tokens.batch * tokens.sequence; ++i)
+    positions.push_back(i % tokens.sequence);
+  SmallVector<int64_t> shape = {tokens.batch, tokens.sequence};
+  result.inputs["tokens"] = eval::Tensor<T>::ofInts(shape, tokens.tokens);
+  result.inputs["labels"] = eval::Tensor<T>::ofInts(shape, tokens.labels);
+  result.inputs["positions"] = eval::Tensor<T>::ofInts(shape, positions);
+  // Dropout's masks change with the step.
+  auto seed = static_cast<int64_t>(::parc::random::chain(
+      static_cast<uint64_t>(options.seed), static_cast<uint64_t>(step)));
+  result.inputs["seed"] = eval::Tensor<T>::ofInts({1}, {seed});
+  auto number = [&](const char *key) {
+    return declaration.optimizer.at(key).value;
+  };
+  auto power = static_cast<double>(step);
+  result.scalars = {{"lr", number("lr")},
+                    {"beta1", number("beta1")},
+                    {"beta2", number("beta2")},
+                    {"eps", number("eps")},
+                    {"weight_decay", number("weight-decay")},
+                    {"clip", number("clip")},
+                    {"correction1", 1 - std::pow(number("beta1"), power)},
+                    {"correction2", 1 - std::pow(number("beta2"), power)}};
+  return result;
+}
+
+template <class T>
+void StepRunner<T>::compare(const eval::StepResult<T> &expected) {
+  for (auto &[name, value] : expected.results) {
+    auto found = ranks.results.find(name);
+    largest.add(found == ranks.results.end()
+                    ? INFINITY
+                    : eval::relativeDifference(found->second, value),
+                name);
+  }
+  for (auto &[name, value] : expected.observed) {
+    auto found = ranks.observed.find(name);
+    if (found != ranks.observed.end())
+      largest.add(eval::relativeDifference(found->second, value), name);
+  }
+  for (auto &[key, value] : whole.all()) {
+    const eval::Tensor<T> *got = ranks.params.find(key);
+    largest.add(got ? eval::relativeDifference(*got, value) : INFINITY,
+                key.text());
+  }
+}
+
+template <class T> FailureOr<StepNumbers> StepRunner<T>::run(int64_t step) {
+  eval::StepInputs<T> given = inputs(step);
+  auto begin = std::chrono::steady_clock::now();
+  FailureOr<eval::RanksResult<T>> got =
+      eval::runRanks<T>(programs.ranks, ranks.params, given);
+  if (failed(got))
+    return failure();
+  std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - begin;
+  ranks = std::move(*got);
+  for (std::string &text : ranks.replicaDifferences)
+    replicas.push_back(std::move(text));
+  StepOp op = *programs.whole.getOps<StepOp>().begin();
+  FailureOr<eval::StepResult<T>> expected =
+      eval::runStep<T>(op, *plan, whole, given);
+  if (failed(expected))
+    return failure();
+  compare(*expected);
+  StepNumbers numbers;
+  numbers.step = step;
+  numbers.seconds = elapsed.count();
+  auto scalar = [&](const char *name) {
+    auto found = ranks.results.find(name);
+    return found == ranks.results.end()
+               ? NAN
+               : eval::DomainOf<T>::toDouble(found->second.floats()[0]);
+  };
+  numbers.loss = scalar("loss");
+  numbers.gradNorm = scalar("grad_norm");
+  return numbers;
+}
+
+template class mlir::parc::driver::StepRunner<float>;
+template class mlir::parc::driver::StepRunner<double>;
+template class mlir::parc::driver::StepRunner<::parc::Zp>;

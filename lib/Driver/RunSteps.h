@@ -1,0 +1,93 @@
+//===- RunSteps.h - The steps of parc run -----------------------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The steps of `parc run` in one number domain: all ranks beside the
+/// unpartitioned program, compared after each step.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_LIB_DRIVER_RUNSTEPS_H
+#define PARC_LIB_DRIVER_RUNSTEPS_H
+
+#include "RunData.h"
+#include "parc/Eval/ParamStore.h"
+#include "parc/Eval/Ranks.h"
+
+namespace mlir::parc::driver {
+
+/// The programs to run, all decomposed.
+struct RunPrograms {
+  /// The unpartitioned step.
+  ModuleOp whole;
+  /// The roles of all stages.
+  ModuleOp ranks;
+};
+
+/// The largest relative difference seen, and of what.
+struct Difference {
+  double value = 0;
+  std::string what;
+
+  void add(double other, const Twine &name) {
+    // A NaN is the largest difference of all.
+    if (other > value || other != other) {
+      value = other;
+      what = name.str();
+    }
+  }
+};
+
+/// One step's numbers, for its line.
+struct StepNumbers {
+  int64_t step = 0;
+  double loss = 0, gradNorm = 0, seconds = 0;
+};
+
+/// All steps in one domain.
+template <class T> class StepRunner {
+public:
+  StepRunner(RunPrograms programs, const Declaration &declaration,
+             const TokenBatch &tokens, const RunOptions &options)
+      : programs(programs), declaration(declaration), tokens(tokens),
+        options(options) {}
+
+  /// Sets all parameters, whole.
+  LogicalResult start(const InitialValues &values);
+  /// Runs one step (from 1) on all ranks and without partitioning.
+  FailureOr<StepNumbers> run(int64_t step);
+
+  const Difference &difference() const { return largest; }
+  /// What ranks that hold the same disagree in; empty when nothing.
+  const std::vector<std::string> &disagreements() const { return replicas; }
+  /// Of the last step.
+  const eval::RanksResult<T> &result() const { return ranks; }
+
+private:
+  eval::StepInputs<T> inputs(int64_t step) const;
+  void compare(const eval::StepResult<T> &expected);
+
+  RunPrograms programs;
+  const Declaration &declaration;
+  const TokenBatch &tokens;
+  const RunOptions &options;
+  std::unique_ptr<eval::ModulePlan<T>> plan;
+  eval::ParamStore<T> whole;
+  eval::RanksResult<T> ranks;
+  Difference largest;
+  std::vector<std::string> replicas;
+};
+
+/// Writes logits, loss, grad_norm, gradients and parameters of a run.
+template <class T>
+bool saveResult(Session &session, const Word &path, ModuleOp module,
+                const InitialValues &names, const eval::RanksResult<T> &result,
+                int64_t validLabels);
+
+} // namespace mlir::parc::driver
+
+#endif // PARC_LIB_DRIVER_RUNSTEPS_H
