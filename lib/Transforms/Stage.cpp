@@ -184,8 +184,10 @@ void RoleBuilder::buildBackward(RoleOp role) {
     values = send(part, plan.backwardCrossings(stage - 1));
   role.setBackwardSends(values.size());
   for (Value sum : micro.getTerminator()->getOperands()) {
+    // What every stage could make, the last one counts.
     Operation *op = sum.getDefiningOp();
-    bool here = op && plan.runsOn(op, stage);
+    bool here = !op || plan.isFree(op) ? stage + 1 == plan.numStages()
+                                       : plan.runsOn(op, stage);
     values.push_back(here ? get(part, sum)
                           : zeroOf(part.builder, sum.getLoc(), sum.getType()));
   }
