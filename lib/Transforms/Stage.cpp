@@ -185,7 +185,9 @@ void RoleBuilder::buildBackward(RoleOp role) {
   role.setBackwardSends(values.size());
   for (Value sum : micro.getTerminator()->getOperands()) {
     Operation *op = sum.getDefiningOp();
-    bool here = op && plan.runsOn(op, stage);
+    // What depends on inputs only could be made anywhere; one stage adds it.
+    bool here = op && (plan.isFree(op) ? stage + 1 == plan.numStages()
+                                       : plan.runsOn(op, stage));
     values.push_back(here ? get(part, sum)
                           : zeroOf(part.builder, sum.getLoc(), sum.getType()));
   }
