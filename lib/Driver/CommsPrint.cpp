@@ -70,7 +70,8 @@ void mlir::parc::driver::printComms(const CommReport &report,
             row.known ? bytesText(row.bytesSent()) : "unknown",
             row.known ? bytesText(row.bytesPerStep()) : "unknown",
             where + "; " + stagesText(row));
-    os << "  " << StringRef(row.why).take_front(70)
+    size_t width = 96 - std::min<size_t>(row.location.size(), 60);
+    os << "  " << StringRef(row.why).take_front(width)
        << (row.location.empty() ? "" : "  ") << row.location << '\n';
   }
   if (report.rows.empty())

@@ -211,6 +211,12 @@ void DiagnosticBridge::report(Diagnostic &diagnostic) {
   Place where = place(diagnostic.getLocation());
   switch (diagnostic.getSeverity()) {
   case DiagnosticSeverity::Error:
+    // MLIR's text names a flag of mlir-opt.
+    if (StringRef(text).contains("unregistered dialect")) {
+      reporter.error(where, "op of an unknown dialect", name);
+      reporter.help("dialects: arith, func, linalg, math, nn, parc, tensor");
+      break;
+    }
     reporter.error(where, text, name);
     break;
   case DiagnosticSeverity::Warning:

@@ -70,6 +70,9 @@ public:
 private:
   eval::StepInputs<T> inputs(int64_t step) const;
   void compare(const eval::StepResult<T> &expected);
+  /// `total` is the norm of all gradients.
+  void compareSlot(const eval::ParamKey &key, const eval::Tensor<T> &value,
+                   double total);
 
   RunPrograms programs;
   const Declaration &declaration;

@@ -1,0 +1,48 @@
+"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp FILE..."""
+
+import json
+import sys
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["collectives"]
+
+
+def tensor_parallel(path):
+    layers = [r for r in rows(path) if r["stack"] and r["direction"] != "update"]
+    each = {d: [r for r in layers if r["direction"] == d] for d in ("forward", "backward")}
+    assert all(r["count_per_micro_batch"] == 32 for r in layers)
+    sent = sum(r["bytes_sent"] for r in layers)
+    print(
+        f"a layer: {len(each['forward'])} forward, {len(each['backward'])} backward,",
+        f"{sent / 2**20} MiB",
+    )
+    single = [r for r in rows(path) if not r["stack"] and r["direction"] != "update"]
+    big = [r for r in single if r["elements"] == 8192 * 4096]
+    loss = [r for r in single if r["elements"] == 8192]
+    assert len(big) + len(loss) == len(single)
+    names = [r["direction"] for r in big]
+    print(
+        f"embedding {names.count('forward')}, loss {len(loss)},",
+        f"head {names.count('backward')}",
+    )
+
+
+def data_parallel(*paths):
+    totals = []
+    for path in paths:
+        update = [r for r in rows(path) if r["axis"] == "dp" and r["direction"] == "update"]
+        assert len(update) == len([r for r in rows(path)])
+        totals.append(sum(r["elements"] * r["count_per_step"] for r in update if r["elements"] > 1))
+    assert len(set(totals)) == 1, totals
+    print(f"{totals[0]:,} elements of gradients, once a step")
+
+
+def pipeline(path):
+    for row in sorted(rows(path), key=lambda r: (r["stages"], r["direction"])):
+        if row["kind"] == "send":
+            print(row["role"], row["direction"], row["count_per_step"], "of", row["elements"])
+
+
+{"tp": tensor_parallel, "dp": data_parallel, "pp": pipeline}[sys.argv[1]](*sys.argv[2:])
