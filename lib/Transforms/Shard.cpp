@@ -280,9 +280,14 @@ LogicalResult Sharder::shardBlock(Block &block) {
       require(store.getInputMutable(), propagation.layoutOf(store.getInput()));
     } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
       ShardingAttr have = getSharding(accumulate.getInput().getType());
+      ShardingAttr wanted = propagation.layoutOf(accumulate.getInput());
+      // A sum over axes that split the slot is scattered at once.
+      Axes partial;
+      for (StringAttr axis : have.getPartial())
+        if (!wanted.splits(axis))
+          partial.push_back(axis);
       require(accumulate.getInputMutable(),
-              propagation.layoutOf(accumulate.getInput())
-                  .withPartial(have.getKind(), have.getPartial()));
+              wanted.withPartial(have.getKind(), partial));
       accumulates.push_back(accumulate);
     } else if (auto stack = dyn_cast<StackOp>(operation)) {
       if (failed(shardStack(stack)))
