@@ -110,9 +110,11 @@ std::string ModelRun::check(const Target &target, const Case &tested,
     if (found->hasAttr("target") && target.hasFactors)
       split &= runsSplit(found, tested);
   });
+  std::string dump; { llvm::raw_string_ostream os(dump); clone->print(os); } // DEBUG
   if (failed(stage(*clone, plan)))
-    return errors.text;
+    {if (getenv("DUMP")) llvm::errs() << tested.text() << dump; return errors.text;}
   std::string difference = compare(*clone, whole);
+  if (!difference.empty() && getenv("DUMP")) llvm::errs() << tested.text() << difference << dump << *clone;
   if (difference.empty())
     coverage.add(target, tested, split);
   return difference + errors.text;
