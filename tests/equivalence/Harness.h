@@ -46,6 +46,7 @@ template <class T> struct Whole {
   eval::StepInputs<T> inputs;
   std::map<std::string, eval::Tensor<T>> results;
   std::vector<eval::Tensor<T>> sums;
+  std::map<std::string, eval::Tensor<T>> observed;
 };
 
 /// Parses `text`, and appends the backward and the optimizer. Null with the
@@ -84,6 +85,8 @@ struct Plan {
   Axes mesh;
   int64_t microBatches = 1;
   std::string rule = "1f1b";
+  /// Whether the built-in strategy places what no pin does.
+  bool strategy = false;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.
@@ -95,7 +98,8 @@ LogicalResult shard(ModuleOp module, const Plan &plan);
 LogicalResult stage(ModuleOp module, const Plan &plan);
 
 /// Empty where all ranks of the staged `module` make what `whole` has: results,
-/// gradients, parameters, moments, and replicas alike. Else what differs.
+/// observed values, gradients, parameters, moments, and replicas alike. Else
+/// what differs.
 std::string compare(ModuleOp module, const Whole<Zp> &whole);
 
 /// The op's operands and results.
