@@ -219,6 +219,11 @@ LogicalResult mlir::parc::equiv::stage(ModuleOp module, const Plan &plan) {
   stage.microBatches = plan.microBatches;
   stage.rule = plan.rule;
   manager.addPass(createStage(stage));
+  return manager.run(module);
+}
+
+LogicalResult mlir::parc::equiv::decompose(ModuleOp module) {
+  PassManager manager(module.getContext());
   manager.addPass(createDecompose());
   return manager.run(module);
 }

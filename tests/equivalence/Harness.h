@@ -92,10 +92,11 @@ struct Plan {
 /// A clone of `module` with the mesh and the pins as constraints.
 OwningOpRef<ModuleOp> pinned(ModuleOp module, const Plan &plan,
                              ArrayRef<Pin> pins);
-/// The passes up to the sharded phase, checked, and from there to a staged
-/// module that the evaluator runs.
+/// The passes up to the sharded phase, checked; from there to a staged module;
+/// and from there to what the evaluator runs.
 LogicalResult shard(ModuleOp module, const Plan &plan);
 LogicalResult stage(ModuleOp module, const Plan &plan);
+LogicalResult decompose(ModuleOp module);
 
 /// Empty where all ranks of the staged `module` make what `whole` has: results,
 /// observed values, gradients, parameters, moments, and replicas alike. Else

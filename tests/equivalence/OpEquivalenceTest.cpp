@@ -112,7 +112,7 @@ std::string ModelRun::check(const Target &target, const Case &tested,
     if (found->hasAttr("target") && target.hasFactors)
       split &= runsSplit(found, tested);
   });
-  if (failed(stage(*clone, plan))) {
+  if (failed(stage(*clone, plan)) || failed(decompose(*clone))) {
     return errors.text;
   }
   std::string difference = compare(*clone, whole);

@@ -52,6 +52,7 @@ TEST_P(StageEquivalence, MicroBatchesAndRules) {
         continue;
       }
       ASSERT_TRUE(succeeded(stage(*clone, plan))) << errors.text;
+      ASSERT_TRUE(succeeded(decompose(*clone))) << errors.text;
       EXPECT_EQ(compare(*clone, *whole), "")
           << microBatches << " micro-batches, " << rule << "\n"
           << errors.text;
