@@ -142,7 +142,8 @@ int64_t mlir::parc::equiv::inputValue(StringRef name, int64_t index,
     return index % last;
   if (name.starts_with("labels") && index % 3 == 1)
     return -100;
-  return (7 * index * index + 3 * index + 1) % vocabulary;
+  int64_t id = (7 * index * index + 3 * index + 1) % vocabulary;
+  return name == "divisor" ? id + 1 : id;
 }
 
 //===----------------------------------------------------------------------===//
@@ -162,9 +163,12 @@ static const char *const forms[] = {
     R"(%y = "OP"(%a, %b) : ($a, $b) -> $y)",
     R"(%y = "OP"(%a, %b, %c) : ($a, $b, $c) -> $y)",
     R"(%y = "OP"(%i) : ($i) -> $y)",
-    R"(%k = "OP"(%i, %j) : ($i, $j) -> $i
+    R"(%k = "OP"(%i, %divisor) : ($i, $divisor) -> $i
        %y = arith.sitofp %k : $i to $y)",
-    R"(%q = "OP"(%i, %j) {predicate = 2 : i64} : ($i, $j) -> tensor<@B@x@K@xi1>
+    R"(%p = math.absf %a : $a
+       %k = "OP"(%p) : ($a) -> tensor<@B@x@K@xi64>
+       %y = arith.sitofp %k : tensor<@B@x@K@xi64> to $y)",
+    R"(%q = "OP"(%i, %divisor) {predicate = 2 : i64} : ($i, $divisor) -> tensor<@B@x@K@xi1>
        %y = arith.uitofp %q : tensor<@B@x@K@xi1> to $y)",
     R"(%q = "OP"(%a, %b) {predicate = 2 : i64} : ($a, $b) -> tensor<@B@x@K@xi1>
        %y = arith.select %q, %a, %b : tensor<@B@x@K@xi1>, $y)",
@@ -200,7 +204,7 @@ std::vector<Model> mlir::parc::equiv::elementwiseModels(MLIRContext &context) {
       body.replace(body.find("OP"), 2, op.getStringRef().str());
       Model model = {op.getStringRef().str(),
                      used("a:BK b:BK c:BK", body),
-                     used("i:BK j:BK", body),
+                     used("i:BK divisor:BK", body),
                      "y:BK",
                      body,
                      "a:BK b:BK c:BK"};

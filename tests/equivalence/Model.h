@@ -56,7 +56,8 @@ struct Model {
 std::string moduleText(const Model &model, const Sizes &sizes);
 
 /// The value of an input by its name: `labels` are ids of which some are -100,
-/// `pos` counts along the last dimension, all others are ids; element `index`
+/// `pos` counts along the last dimension, a `divisor` is an id and one, all
+/// others are ids; element `index`
 /// of a tensor whose last dimension is `last`.
 int64_t inputValue(llvm::StringRef name, int64_t index, int64_t last,
                    int64_t vocabulary);
