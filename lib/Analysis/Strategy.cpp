@@ -37,11 +37,13 @@ struct OpSummary {
 /// Connects dimensions into classes and weighs sets of them.
 class ClassSearch {
 public:
-  ClassSearch(Propagation &propagation, const AxisSizes &axes, StringAttr axis)
+  ClassSearch(ModuleOp module, Propagation &propagation, const AxisSizes &axes,
+              StringAttr axis)
       : propagation(propagation), axes(axes), axis(axis) {
     number();
     connect();
     summarise();
+    excludeInputs(module);
   }
 
   /// The classes to split, best first by (work left whole, bytes moved).
@@ -52,6 +54,7 @@ private:
   void number();
   void connect();
   void summarise();
+  void excludeInputs(ModuleOp module);
   unsigned node(Value value, unsigned dim) const {
     return firstNode[propagation.rowOf(value)] + dim;
   }
@@ -150,6 +153,15 @@ void ClassSearch::summarise() {
     }
     summaries.push_back(std::move(summary));
   }
+}
+
+/// The dimensions of the step's inputs are data: other axes split those.
+void ClassSearch::excludeInputs(ModuleOp module) {
+  for (StepOp step : module.getOps<StepOp>())
+    for (BlockArgument input : step.getMicro().getArguments())
+      for (int64_t dim = 0;
+           dim < cast<RankedTensorType>(input.getType()).getRank(); ++dim)
+        legal[find(node(input, dim))] = false;
 }
 
 std::optional<std::pair<double, double>>
@@ -259,7 +271,7 @@ void mlir::parc::applyStrategy(ModuleOp module, Propagation &propagation,
   StringRef tensor = "tp";
   if (axes.of(tensor) == 1 || propagation.isConstrained(tensor))
     return;
-  ClassSearch search(propagation, axes,
+  ClassSearch search(module, propagation, axes,
                      StringAttr::get(module.getContext(), tensor));
   search.place(search.best());
   propagation.spread();
