@@ -292,7 +292,7 @@ def Parc_ConstraintOp : Parc_Op<"constraint", [Pure, SameOperandsAndResultType,
   }];
   let arguments = (ins AnyRankedTensor:$input, Parc_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `,` $sharding attr-dict `:` type($result)";
+  let assemblyFormat = "$input `,` qualified($sharding) attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

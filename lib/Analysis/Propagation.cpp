@@ -88,7 +88,8 @@ void Propagation::tieStack(StackOp stack) {
   }
   for (auto [value, result] : llvm::zip(yielded, stack.getResults()))
     tie(value, result);
-  for (auto [each, argument] : llvm::zip(stack.getEach(), stack.getEachArguments()))
+  for (auto [each, argument] :
+       llvm::zip(stack.getEach(), stack.getEachArguments()))
     tie(each, argument);
 }
 
@@ -127,10 +128,12 @@ LogicalResult Propagation::collect(Block &block) {
       FailureOr<OpFactors> opFactors = shardable.getFactors();
       if (failed(opFactors))
         return emitError(op.getLoc())
-               << "'" << op.getName() << "' does not tell what can be split in it";
+               << "'" << op.getName()
+               << "' does not tell what can be split in it";
       factors.insert({&op, std::move(*opFactors)});
     } else if (!op.hasTrait<OpTrait::IsTerminator>() && !isa<ObserveOp>(op) &&
-               op.getNumResults() > 0 && !op.hasTrait<OpTrait::ConstantLike>()) {
+               op.getNumResults() > 0 &&
+               !op.hasTrait<OpTrait::ConstantLike>()) {
       if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
         return emitError(op.getLoc())
                << "'" << op.getName()
@@ -173,6 +176,13 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
         return emitError(loc) << "unknown axis '" << axis.getValue()
                               << "' in a sharding; the mesh has no such axis";
       constrained.insert(axis.getValue());
+      for (auto [other, otherPlace] : llvm::enumerate(rows[row]))
+        if (other != index && llvm::is_contained(otherPlace.axes, axis))
+          return emitError(loc)
+                 << "conflicting shardings of one value: axis '"
+                 << axis.getValue() << "' splits dimension "
+                 << std::min<size_t>(index, other) << " and dimension "
+                 << std::max<size_t>(index, other) << "; remove one";
     }
     if (place.axes.empty())
       place.axes.assign(dim.getAxes().begin(), dim.getAxes().end());
@@ -191,8 +201,8 @@ LogicalResult Propagation::seed() {
                          sharding)))
         return failure();
   WalkResult result = module.walk([&](ConstraintOp op) {
-    return WalkResult(seedRow(op.getLoc(), rowOf(op.getResult()),
-                              op.getSharding()));
+    return WalkResult(
+        seedRow(op.getLoc(), rowOf(op.getResult()), op.getSharding()));
   });
   return failure(result.wasInterrupted());
 }
@@ -320,8 +330,8 @@ Propagation::withGrains(Value value,
   SmallVector<DimShardingAttr> result;
   const SmallVector<DimPlace> &places = rows[rowOf(value)];
   for (auto [axesOfDim, place] : llvm::zip(dims, places))
-    result.push_back(DimShardingAttr::get(
-        context, axesOfDim, axesOfDim.empty() ? 1 : place.grain));
+    result.push_back(DimShardingAttr::get(context, axesOfDim,
+                                          axesOfDim.empty() ? 1 : place.grain));
   return ShardingAttr::get(context, result, ReductionKind::Sum,
                            ArrayRef<StringAttr>{});
 }
@@ -341,6 +351,5 @@ ShardingAttr Propagation::layoutOf(Value value) const {
 }
 
 ShardingAttr Propagation::layoutOf(ParamOp param) const {
-  return toSharding(context,
-                    rows[find(paramRows.lookup(param.getSymName()))]);
+  return toSharding(context, rows[find(paramRows.lookup(param.getSymName()))]);
 }

@@ -183,7 +183,8 @@ ClassSearch::weigh(ArrayRef<Class> chosen) {
       bool kept = llvm::any_of(dims, [&](const DimFactors &dim) {
         return llvm::is_contained(dim, split[0]);
       });
-      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !kept)
+      if (auto type = dyn_cast<RankedTensorType>(result.getType());
+          type && !kept)
         bytes += summary.runs * partBytes(type, nullptr, axes);
     }
   }

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "StagePlan.h"
-#include "parc/Pipeline/StageCut.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "parc/Pipeline/StageCut.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -32,8 +32,8 @@ SetVector<Value> mlir::parc::readValues(Operation *op) {
 bool StagePlan::isRemade(Operation *op) {
   if (isa<LoadOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return true;
-  bool isShapeWork = llvm::none_of(
-      op->getResultTypes(), llvm::IsaPred<RankedTensorType, LayersType>);
+  bool isShapeWork = llvm::none_of(op->getResultTypes(),
+                                   llvm::IsaPred<RankedTensorType, LayersType>);
   if (!isa<tensor::EmptyOp, linalg::FillOp>(op) &&
       !(isShapeWork && isMemoryEffectFree(op) && op->getNumResults() > 0))
     return false;
@@ -146,9 +146,8 @@ LogicalResult StagePlan::cut() {
   problem.stages = stages;
   auto weigh = [&](Operation *root) {
     llvm::SmallSetVector<StringAttr, 8> params;
-    root->walk([&](LoadOp load) {
-      params.insert(load.getParamAttr().getAttr());
-    });
+    root->walk(
+        [&](LoadOp load) { params.insert(load.getParamAttr().getAttr()); });
     int64_t cost = 0;
     for (StringAttr name : params)
       cost += numElements(module.lookupSymbol<ParamOp>(name));
@@ -160,13 +159,15 @@ LogicalResult StagePlan::cut() {
   for (LoadOp load : step.getMicro().front().getOps<LoadOp>())
     for (Operation *user : load->getUsers())
       if (isForward(user)) {
-        int64_t cost = numElements(module.lookupSymbol<ParamOp>(load.getParam()));
+        int64_t cost =
+            numElements(module.lookupSymbol<ParamOp>(load.getParam()));
         (afterStack[user] < 0 ? problem.firstCost : problem.lastCost) += cost;
       }
   if (stacks.empty()) {
     if (stages > 1)
-      return step.emitOpError() << "has no stack of layers to cut into pp="
-                                << stages << " stages; use pp=1";
+      return step.emitOpError()
+             << "has no stack of layers to cut into pp=" << stages
+             << " stages; use pp=1";
     bounds = {0, 0};
     return success();
   }

@@ -10,9 +10,9 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "parc/InitAll.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "parc/InitAll.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
