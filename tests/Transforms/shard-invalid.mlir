@@ -18,7 +18,7 @@ parc.step @train inputs ["x"] micro {
 ^bb0(%x: tensor<4xi64>):
   %w = parc.load @w : tensor<4x8xf64>
   // expected-error @+1 {{conflicting shardings of one value: axis 'tp' splits dimension 0 and dimension 1; remove one}}
-  %c = parc.constraint %w, #parc.sharding<[{}, {"tp"}]> : tensor<4x8xf64>
+  %c = parc.constraint %w : tensor<4x8xf64> to #parc.sharding<[{}, {"tp"}]>
   %zero = arith.constant dense<0.0> : tensor<f64>
   parc.yield %zero, %zero : tensor<f64>, tensor<f64>
 } update {
