@@ -64,6 +64,9 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     LocalOptions local;
     local.microBatches = options.microBatches;
     manager.addPass(createLocal(local));
+    VerifyLocalOptions check;
+    check.microBatches = options.microBatches;
+    manager.addPass(createVerifyLocal(check));
     return;
   }
   case Phase::Staged: {
@@ -71,9 +74,12 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     stage.microBatches = options.microBatches;
     stage.rule = options.rule;
     manager.addPass(createStage(stage));
+    manager.addPass(createVerifyStaged());
     return;
   }
   case Phase::Scheduled:
+    manager.addPass(createVerifySchedule());
+    return;
   case Phase::Runtime:
   case Phase::Emitted:
     return;
