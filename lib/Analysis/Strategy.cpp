@@ -68,6 +68,7 @@ private:
                   function_ref<void(Value, unsigned, unsigned)> body);
   /// Work that stays whole and bytes moved; nothing where the set is illegal.
   std::optional<std::pair<double, double>> weigh(ArrayRef<Class> chosen);
+  bool hasUnits(Class cls);
   std::vector<Class> candidates();
 
   Propagation &propagation;
@@ -191,16 +192,33 @@ ClassSearch::weigh(ArrayRef<Class> chosen) {
   return std::pair(whole, bytes);
 }
 
-/// Classes that a parameter's work depends on, legal, with enough units.
+/// True where each rank of the axis would get a part of the class.
+bool ClassSearch::hasUnits(Class cls) {
+  for (auto [value, dim] : members[cls]) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    const DimPlace &place = propagation.row(propagation.rowOf(value))[dim];
+    if (type && type.getDimSize(dim) / place.grain < axes.of(axis))
+      return false;
+  }
+  return true;
+}
+
+/// Classes that a parameter's work depends on, and legal. One with too few
+/// units stays, so that the user hears of it, but for tables that are only
+/// looked up: these divide no work and may as well be whole.
 std::vector<Class> ClassSearch::candidates() {
   std::map<Class, double> work;
+  std::map<Class, bool> onlyLookedUp;
   for (const OpSummary &summary : summaries)
-    for (Class cls : summary.classes)
-      if (cls != ~0u && summary.work > 0)
+    for (auto [index, cls] : llvm::enumerate(summary.classes))
+      if (cls != ~0u && summary.work > 0) {
         work[cls] += summary.work;
+        bool &looked = onlyLookedUp.try_emplace(cls, true).first->second;
+        looked &= summary.factors->factors[index].needsOffset;
+      }
   std::vector<std::pair<double, Class>> sorted;
   for (auto [cls, amount] : work) {
-    bool free = legal[cls];
+    bool free = legal[cls] && (!onlyLookedUp[cls] || hasUnits(cls));
     for (auto [value, dim] : members[cls]) {
       const DimPlace &place = propagation.row(propagation.rowOf(value))[dim];
       free &= place.axes.empty();

@@ -131,9 +131,8 @@ void RoleBuilder::copyStack(Part &part, StackOp stack, bool isFirst,
   SmallVector<Value> each;
   for (Value value : stack.getEach())
     each.push_back(get(part, value));
-  for (Value read : readValues(stack))
-    if (!llvm::is_contained(stack.getCarry(), read))
-      get(part, read);
+  for (Value captured : capturedValues(stack))
+    get(part, captured);
   auto copy =
       cast<StackOp>(part.builder.cloneWithoutRegions(*stack, part.mapping));
   copy.getCarryMutable().assign(carried);

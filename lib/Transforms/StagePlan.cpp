@@ -18,14 +18,21 @@
 using namespace mlir;
 using namespace mlir::parc;
 
-SetVector<Value> mlir::parc::readValues(Operation *op) {
-  SetVector<Value> values(op->getOperands().begin(), op->getOperands().end());
+SetVector<Value> mlir::parc::capturedValues(Operation *op) {
+  SetVector<Value> values;
   Block *block = op->getBlock();
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (operand.getParentBlock() == block)
-        values.insert(operand);
-  });
+  for (Region &region : op->getRegions())
+    region.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (operand.getParentBlock() == block)
+          values.insert(operand);
+    });
+  return values;
+}
+
+SetVector<Value> mlir::parc::readValues(Operation *op) {
+  SetVector<Value> values = capturedValues(op);
+  values.insert(op->operand_begin(), op->operand_end());
   return values;
 }
 

@@ -1,4 +1,4 @@
-// RUN: parc-opt %s --pass-pipeline='builtin.module(parc-differentiate,nn-add-optimizer,parc-decompose-composites,parc-shard{micro-batches=2},parc-local{micro-batches=2},parc-stage{micro-batches=2},parc-verify-staged,parc-verify-schedule)' | FileCheck %s
+// RUN: parc-opt %s --parc-to-scheduled=micro-batches=2 | FileCheck %s
 
 // Four layers on three stages, with the table on the first and the last.
 
