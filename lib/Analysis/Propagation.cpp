@@ -73,6 +73,7 @@ void Propagation::merge(unsigned a, unsigned b) {
 }
 
 unsigned Propagation::rowOf(Value value) const {
+  assert(valueRows.contains(value) && "a value made after propagation");
   return find(valueRows.lookup(value));
 }
 
@@ -189,6 +190,13 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
     else if (!dim.empty() && ArrayRef(place.axes) != dim.getAxes())
       return emitError(loc) << "conflicting shardings of one value: dimension "
                             << index << " is split in two ways; remove one";
+    for (StringAttr axis : place.axes)
+      for (auto [other, otherPlace] : llvm::enumerate(rows[row]))
+        if (other != index && llvm::is_contained(otherPlace.axes, axis))
+          return emitError(loc)
+                 << "conflicting shardings of one value: axis '"
+                 << axis.getValue() << "' splits dimension " << other
+                 << " and dimension " << index << "; remove one";
   }
   return success();
 }

@@ -44,6 +44,11 @@ private:
   void finishAccumulates();
 
   static void setLayout(Value value, ShardingAttr sharding);
+  /// What is stored lies as the parameter does. The value itself cannot be
+  /// asked: it may be a reshard by now, of which propagation knows nothing.
+  ShardingAttr layoutOfParam(FlatSymbolRefAttr param) {
+    return propagation.layoutOf(module.lookupSymbol<ParamOp>(param));
+  }
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
   void requireInits(Operation *op);
@@ -280,12 +285,17 @@ LogicalResult Sharder::shardBlock(Block &block) {
           layout = layout.withPartial(ReductionKind::Sum, it->second);
       setLayout(load.getResult(), layout);
     } else if (auto store = dyn_cast<StoreOp>(operation)) {
-      require(store.getInputMutable(), propagation.layoutOf(store.getInput()));
+      require(store.getInputMutable(), layoutOfParam(store.getParamAttr()));
     } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
       ShardingAttr have = getSharding(accumulate.getInput().getType());
+      ShardingAttr wanted = layoutOfParam(accumulate.getParamAttr());
+      // A sum over axes that split the slot is scattered at once.
+      Axes partial;
+      for (StringAttr axis : have.getPartial())
+        if (!wanted.splits(axis))
+          partial.push_back(axis);
       require(accumulate.getInputMutable(),
-              propagation.layoutOf(accumulate.getInput())
-                  .withPartial(have.getKind(), have.getPartial()));
+              wanted.withPartial(have.getKind(), partial));
       accumulates.push_back(accumulate);
     } else if (auto stack = dyn_cast<StackOp>(operation)) {
       if (failed(shardStack(stack)))
