@@ -190,13 +190,6 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
     else if (!dim.empty() && ArrayRef(place.axes) != dim.getAxes())
       return emitError(loc) << "conflicting shardings of one value: dimension "
                             << index << " is split in two ways; remove one";
-    for (StringAttr axis : place.axes)
-      for (auto [other, otherPlace] : llvm::enumerate(rows[row]))
-        if (other != index && llvm::is_contained(otherPlace.axes, axis))
-          return emitError(loc)
-                 << "conflicting shardings of one value: axis '"
-                 << axis.getValue() << "' splits dimension " << other
-                 << " and dimension " << index << "; remove one";
   }
   return success();
 }

@@ -175,12 +175,13 @@ LogicalResult Differentiator::reverseBlock(Block &block, OpBuilder &builder) {
 // Stacks
 //===----------------------------------------------------------------------===//
 
-/// Active float values from outside that the stack's body uses.
+/// Active values from outside that the stack's body uses. Parameters are not
+/// among them: their uses accumulate inside.
 SetVector<Value> activeCaptures(StackOp stack, const DenseSet<Value> &active) {
   SetVector<Value> captures;
   stack.getBody().walk([&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (active.contains(operand) &&
+      if (active.contains(operand) && !operand.getDefiningOp<LoadOp>() &&
           !stack.getBody().isAncestor(operand.getParentRegion()))
         captures.insert(operand);
   });

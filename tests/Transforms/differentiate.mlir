@@ -1,4 +1,4 @@
-// RUN: parc-opt %s --parc-differentiate | FileCheck %s
+// RUN: parc-opt %s --parc-differentiate -split-input-file | FileCheck %s
 
 // The gradient of a load is an accumulation; a stack gets a second one in
 // reverse, which reads what the first saved and loads parameters again.
@@ -39,5 +39,36 @@ parc.step @train inputs ["tokens", "labels"] micro {
   // CHECK: parc.accumulate @embed, %{{.*}} : tensor<5x4xf64>
   // CHECK-NOT: parc.accumulate
   parc.yield %loss, %count : tensor<f64>, tensor<f64>
+} update {
+}
+
+// -----
+
+// A parameter that all layers share accumulates inside; another value from
+// outside gets the sum over the layers of its gradients.
+
+parc.param @shared : tensor<4xf64>
+parc.param @start : tensor<4xf64>
+
+// CHECK-LABEL: parc.step @captures
+parc.step @captures inputs ["i"] micro {
+^bb0(%i: tensor<2xi64>):
+  %shared = parc.load @shared : tensor<4xf64>
+  %x = parc.load @start : tensor<4xf64>
+  %twice = arith.addf %x, %x : tensor<4xf64>
+  %y = parc.stack @layers 0 to 3 carry(%twice) : (tensor<4xf64>) -> tensor<4xf64> {
+  ^bb0(%layer: index, %h: tensor<4xf64>):
+    %a = arith.mulf %h, %shared : tensor<4xf64>
+    %b = arith.addf %a, %twice : tensor<4xf64>
+    parc.yield %b : tensor<4xf64>
+  }
+  // CHECK: %[[R:.*]]:2 = parc.stack @layers 0 to 3 reverse reduce 1 carry
+  // CHECK: parc.accumulate @shared
+  // CHECK: parc.yield
+  // CHECK: arith.addf %{{.*}}#0, %{{.*}}#1
+  // CHECK-NOT: parc.accumulate @shared
+  %zero = arith.constant dense<0.0> : tensor<f64>
+  %loss = linalg.reduce { arith.addf } ins(%y : tensor<4xf64>) outs(%zero : tensor<f64>) dimensions = [0]
+  parc.yield %loss, %zero : tensor<f64>, tensor<f64>
 } update {
 }
