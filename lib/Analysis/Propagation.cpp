@@ -301,27 +301,35 @@ void Propagation::spread() {
 // Results
 //===----------------------------------------------------------------------===//
 
-LogicalResult Propagation::check() {
-  for (unsigned row = 0; row < rows.size(); ++row) {
-    if (find(row) != row || !types[row])
+LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
+  for (auto [dim, place] : llvm::enumerate(rows[row])) {
+    int64_t parts = axes.product(place.axes);
+    int64_t size = types[row].getDimSize(dim), units = size / place.grain;
+    if (parts <= units)
       continue;
-    for (auto [dim, place] : llvm::enumerate(rows[row])) {
-      int64_t parts = axes.product(place.axes);
-      int64_t size = types[row].getDimSize(dim), units = size / place.grain;
-      if (parts <= units)
-        continue;
-      InFlightDiagnostic diag = emitError(locations[row]);
-      diag << "more parts than units: dimension " << dim << " of size " << size
-           << " has " << units << " units";
-      if (place.grain > 1)
-        diag << " of " << place.grain;
-      diag << ", expected at least " << parts << " for";
-      for (StringAttr axis : place.axes)
-        diag << " " << axis.getValue() << "=" << axes.of(axis);
-      diag << "; make the axis smaller";
-      return diag;
-    }
+    InFlightDiagnostic diag = emitError(locations[row]);
+    diag << "more parts than units: dimension " << dim << " of " << name
+         << ", of size " << size << ", has " << units << " units";
+    if (place.grain > 1)
+      diag << " of " << place.grain << " elements";
+    diag << ", expected at least " << parts << " for";
+    for (StringAttr axis : place.axes)
+      diag << " " << axis.getValue() << "=" << axes.of(axis);
+    diag << "; make the axis at most " << units;
+    return diag;
   }
+  return success();
+}
+
+LogicalResult Propagation::check() {
+  // Parameters first: their names say most.
+  for (ParamOp param : module.getOps<ParamOp>())
+    if (failed(checkRow(find(paramRows.lookup(param.getSymName())),
+                        "parameter '" + param.getSymName() + "'")))
+      return failure();
+  for (unsigned row = 0; row < rows.size(); ++row)
+    if (find(row) == row && types[row] && failed(checkRow(row, "a value")))
+      return failure();
   return success();
 }
 

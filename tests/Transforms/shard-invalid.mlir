@@ -1,7 +1,7 @@
 // RUN: parc-opt %s --parc-shard -split-input-file -verify-diagnostics
 
 parc.mesh ["tp"] sizes [4]
-// expected-error @+1 {{more parts than units: dimension 0 of size 3 has 3 units, expected at least 4 for tp=4; make the axis smaller}}
+// expected-error @+1 {{more parts than units: dimension 0 of parameter 'w', of size 3, has 3 units, expected at least 4 for tp=4; make the axis at most 3}}
 parc.param @w : tensor<3x8xf64> {sharding = #parc.sharding<[{"tp"}, {}]>}
 
 // -----

@@ -80,6 +80,7 @@ private:
   void tieStep(class StepOp step);
   LogicalResult seed();
   LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding);
+  LogicalResult checkRow(unsigned row, const Twine &name);
   unsigned add(Type type);
   unsigned rowFor(Value value);
   unsigned rowFor(FlatSymbolRefAttr param);
