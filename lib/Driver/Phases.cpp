@@ -97,7 +97,7 @@ mlir::parc::driver::runPhases(ModuleOp module, Phase from, Phase to,
     auto phase = static_cast<Phase>(index);
     PassManager manager(module.getContext());
     addPhasePasses(manager, phase, options);
-    if (manager.size() != 0 && failed(manager.run(module)))
+    if (!manager.empty() && failed(manager.run(module)))
       return failure();
     if (done && failed(done(phase)))
       return failure();
