@@ -342,7 +342,20 @@ LogicalResult StagePlan::findCrossings() {
 }
 
 void StagePlan::findParamStages() {
+  auto addStack = [&](StringRef param, StackOp stack) {
+    auto [first, last] = stackStages(stack);
+    for (int64_t stage = first; stage <= last; ++stage)
+      stagesOfParam[param].insert(stage);
+  };
   for (Operation &op : step.getMicro().front()) {
+    // All layers share a parameter without layers that their body reads.
+    if (auto stack = dyn_cast<StackOp>(op))
+      stack.getBody().walk([&](Operation *inner) {
+        if (auto load = dyn_cast<LoadOp>(inner))
+          addStack(load.getParam(), stack);
+        else if (auto accumulate = dyn_cast<AccumulateOp>(inner))
+          addStack(accumulate.getParam(), stack);
+      });
     if (auto accumulate = dyn_cast<AccumulateOp>(op))
       stagesOfParam[accumulate.getParam()].insert(stageOf.lookup(accumulate));
     auto load = dyn_cast<LoadOp>(op);
@@ -353,9 +366,7 @@ void StagePlan::findParamStages() {
       while (top->getBlock() != op.getBlock())
         top = top->getParentOp();
       if (auto stack = dyn_cast<StackOp>(top)) {
-        auto [first, last] = stackStages(stack);
-        for (int64_t stage = first; stage <= last; ++stage)
-          stagesOfParam[load.getParam()].insert(stage);
+        addStack(load.getParam(), stack);
       } else if (stageOf.contains(top)) {
         stagesOfParam[load.getParam()].insert(stageOf.lookup(top));
       }

@@ -142,6 +142,7 @@ FailureOr<Whole<T>> mlir::parc::equiv::runWhole(ModuleOp module,
     return failure();
   whole.results = std::move(result->results);
   whole.sums = std::move(result->sums);
+  whole.observed = std::move(result->observed);
   return whole;
 }
 
@@ -200,7 +201,7 @@ LogicalResult mlir::parc::equiv::shard(ModuleOp module, const Plan &plan) {
   PassManager manager(module.getContext());
   manager.addPass(createDecomposeComposites());
   ShardOptions sharding;
-  sharding.strategy = false;
+  sharding.strategy = plan.strategy;
   sharding.microBatches = plan.microBatches;
   manager.addPass(createShard(sharding));
   VerifyShardedOptions check;
@@ -218,6 +219,11 @@ LogicalResult mlir::parc::equiv::stage(ModuleOp module, const Plan &plan) {
   stage.microBatches = plan.microBatches;
   stage.rule = plan.rule;
   manager.addPass(createStage(stage));
+  return manager.run(module);
+}
+
+LogicalResult mlir::parc::equiv::decompose(ModuleOp module) {
+  PassManager manager(module.getContext());
   manager.addPass(createDecompose());
   return manager.run(module);
 }
@@ -246,12 +252,15 @@ std::string mlir::parc::equiv::compare(ModuleOp module,
   std::string text;
   for (const std::string &difference : got->replicaDifferences)
     text += difference + "; ";
-  for (const auto &[name, value] : whole.results) {
-    auto found = got->results.find(name);
-    compareTensor(text, name,
-                  found == got->results.end() ? nullptr : &found->second,
-                  value);
-  }
+  auto compareAll = [&](const auto &all, const auto &those) {
+    for (const auto &[name, value] : those) {
+      auto found = all.find(name);
+      compareTensor(text, name, found == all.end() ? nullptr : &found->second,
+                    value);
+    }
+  };
+  compareAll(got->results, whole.results);
+  compareAll(got->observed, whole.observed);
   for (const auto &[key, value] : whole.after.all())
     compareTensor(text, key.text(), got->params.find(key), value);
   return text;

@@ -46,6 +46,7 @@ template <class T> struct Whole {
   eval::StepInputs<T> inputs;
   std::map<std::string, eval::Tensor<T>> results;
   std::vector<eval::Tensor<T>> sums;
+  std::map<std::string, eval::Tensor<T>> observed;
 };
 
 /// Parses `text`, and appends the backward and the optimizer. Null with the
@@ -84,18 +85,22 @@ struct Plan {
   Axes mesh;
   int64_t microBatches = 1;
   std::string rule = "1f1b";
+  /// Whether the built-in strategy places what no pin does.
+  bool strategy = false;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.
 OwningOpRef<ModuleOp> pinned(ModuleOp module, const Plan &plan,
                              ArrayRef<Pin> pins);
-/// The passes up to the sharded phase, checked, and from there to a staged
-/// module that the evaluator runs.
+/// The passes up to the sharded phase, checked; from there to a staged module;
+/// and from there to what the evaluator runs.
 LogicalResult shard(ModuleOp module, const Plan &plan);
 LogicalResult stage(ModuleOp module, const Plan &plan);
+LogicalResult decompose(ModuleOp module);
 
 /// Empty where all ranks of the staged `module` make what `whole` has: results,
-/// gradients, parameters, moments, and replicas alike. Else what differs.
+/// observed values, gradients, parameters, moments, and replicas alike. Else
+/// what differs.
 std::string compare(ModuleOp module, const Whole<Zp> &whole);
 
 /// The op's operands and results.

@@ -176,6 +176,18 @@ static const char *const forms[] = {
        %y = "OP"(%h) : (tensor<@B@x@K@xbf16>) -> $y)",
 };
 
+/// The declarations of `all` that `body` names: a parameter that nothing reads
+/// is on no rank.
+static std::string used(StringRef all, StringRef body) {
+  std::string list;
+  SmallVector<StringRef> words;
+  all.split(words, ' ');
+  for (StringRef word : words)
+    if (body.contains(("%" + word.split(':').first).str()))
+      list += word.str() + " ";
+  return list;
+}
+
 std::vector<Model> mlir::parc::equiv::elementwiseModels(MLIRContext &context) {
   std::vector<Model> list;
   for (RegisteredOperationName op : context.getRegisteredOperations()) {
@@ -186,8 +198,12 @@ std::vector<Model> mlir::parc::equiv::elementwiseModels(MLIRContext &context) {
     for (const char *form : forms) {
       std::string body = form;
       body.replace(body.find("OP"), 2, op.getStringRef().str());
-      Model model = {op.getStringRef().str(), "a:BK b:BK c:BK", "i:BK j:BK",
-                     "y:BK", body};
+      Model model = {op.getStringRef().str(),
+                     used("a:BK b:BK c:BK", body),
+                     used("i:BK j:BK", body),
+                     "y:BK",
+                     body,
+                     "a:BK b:BK c:BK"};
       if (!parses(context, moduleText(model, evenSizes())))
         continue;
       std::replace(model.name.begin(), model.name.end(), '.', '_');

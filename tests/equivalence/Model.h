@@ -47,6 +47,9 @@ struct Model {
   std::string body;
   /// Types of values between (f32).
   std::string others = {};
+  /// True where the ops were tested before and it is their combination that
+  /// is of interest.
+  bool combination = false;
 };
 
 /// The text of a module with the step around `model`.
@@ -60,6 +63,12 @@ int64_t inputValue(llvm::StringRef name, int64_t index, int64_t last,
 
 /// Models of the ops that are written down one by one.
 const std::vector<Model> &models();
+
+/// A small decoder: tied embedding, a stack of three layers with norm, gated
+/// feed-forward, biases, dropout and residual, and the loss over the
+/// vocabulary. Nothing in it is even: batch 9, sequence 5, width 7, inner width
+/// 10, vocabulary 11.
+std::string stackModelText();
 
 /// A model of each elementwise op of arith and math that has sharding rules and
 /// operands of one of the usual forms, found among the registered ops.

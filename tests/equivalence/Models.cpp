@@ -31,7 +31,8 @@ static std::vector<Model> nnModels() {
        "%y = nn.bias_add %x, %b : $x, $b"},
       {"linear_bias", "x:BSK w:NK b:N", "", "y:BSN",
        "%h = nn.linear %x, %w : $x, $w -> $y\n"
-       "%y = nn.bias_add %h, %b : $y, $b"},
+       "%y = nn.bias_add %h, %b : $y, $b",
+       "", true},
       {"embedding", "t:VN", "ids:BS", "y:BSN",
        "%y = nn.embedding %ids, %t : $ids, $t -> $y"},
       {"rms_norm", "x:BSK w:K", "", "y:BSK",
@@ -76,7 +77,7 @@ static std::vector<Model> nnModels() {
        "%y = nn.linear %x, %w : $x, $w -> $y\n"
        "%l, %count, %lse = nn.softmax_cross_entropy %y, %labels : $y, $labels "
        "-> $l, $l, $lse",
-       "y:BSV lse:BS"},
+       "y:BSV lse:BS", true},
   };
 }
 
@@ -166,7 +167,7 @@ static std::vector<Model> shapeModels() {
        "%h = nn.linear %x, %w : $x, $w -> $h\n"
        "%y = tensor.expand_shape %h [[0], [1], [2, 3]] output_shape [@B@, @S@, "
        "@G@, @D@] : $h into $y",
-       "h:BSZ"},
+       "h:BSZ", true},
       {"extract_slice", "x:BK", "", "y:BD",
        "%y = tensor.extract_slice %x[0, 1] [@B@, @D@] [1, 1] : $x to $y"},
       {"insert_slice", "s:BD x:BK", "", "y:BK",
@@ -179,12 +180,13 @@ static std::vector<Model> shapeModels() {
       // One value read twice, and a sum of a partial value and a whole one.
       {"residual", "x:BK w:KK b:BK", "", "y:BK",
        "%h = nn.linear %x, %w : $x, $w -> $y\n"
-       "%k = arith.addf %h, %x : $y\n%y = arith.addf %k, %b : $y"},
+       "%k = arith.addf %h, %x : $y\n%y = arith.addf %k, %b : $y",
+       "", true},
       // A parameter with two uses whose gradients are partial differently.
       {"tied", "t:VK", "ids:BS", "y:BSV",
        "%x = nn.embedding %ids, %t : $ids, $t -> $x\n"
        "%y = nn.linear %x, %t : $x, $t -> $y",
-       "x:BSK"},
+       "x:BSK", true},
   };
 }
 

@@ -63,8 +63,8 @@ static std::string keyOf(Operation *op) {
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))
       os << " " << type.getRank();
   for (NamedAttribute attr : op->getAttrs())
-    if (isa<UnitAttr, ArrayAttr, BoolAttr>(attr.getValue()) ||
-        attr.getName() == "permutation" || attr.getName() == "dimensions")
+    if (attr.getName() == "window" ||
+        isa<UnitAttr, FloatAttr, ArrayAttr, DenseI64ArrayAttr>(attr.getValue()))
       os << " " << attr.getName().getValue() << "=" << attr.getValue();
   for (Region &region : op->getRegions())
     region.walk([&](Operation *inner) { os << " " << inner->getName(); });
@@ -110,7 +110,7 @@ public:
   CaseWriter(Operation *op, const Target &target)
       : op(op), values(valuesOf(op)), target(target) {}
 
-  std::vector<Case> write();
+  std::vector<Case> write(bool pairs);
 
 private:
   using Names = SmallVector<std::string>;
@@ -195,24 +195,30 @@ void CaseWriter::pair(const Splittable &first, const Splittable &second) {
   }
 }
 
-/// One axis on two factors, each by another value.
+/// One axis on two factors, each by another value. Of the ways to choose the
+/// two values a few are taken, others in each pair.
 void CaseWriter::contest(const Splittable &first, const Splittable &second) {
+  SmallVector<Case> found;
   for (Use x : first.uses)
     for (Use y : second.uses) {
       Case next;
       next.mesh = {{"a", 2}};
       next.contested = true;
-      if (values[x.value] == values[y.value] || !pin(next, first, x, {"a"}) ||
-          !pin(next, second, y, {"a"}))
-        continue;
-      cases.push_back(next);
+      if (values[x.value] != values[y.value] && pin(next, first, x, {"a"}) &&
+          pin(next, second, y, {"a"}))
+        found.push_back(next);
     }
+  size_t taken = std::min<size_t>(found.size(), 4), begin = cases.size();
+  for (size_t i = 0; i < taken; ++i)
+    cases.push_back(found[(begin + i * found.size() / taken) % found.size()]);
 }
 
-std::vector<Case> CaseWriter::write() {
+std::vector<Case> CaseWriter::write(bool pairs) {
   for (auto [index, split] : llvm::enumerate(target.splits)) {
     single(split);
     nested(split);
+    if (!pairs)
+      continue;
     for (const Splittable &other :
          ArrayRef(target.splits).drop_front(index + 1)) {
       pair(split, other);
@@ -223,8 +229,8 @@ std::vector<Case> CaseWriter::write() {
 }
 
 std::vector<Case> mlir::parc::equiv::casesOf(Operation *op,
-                                             const Target &target) {
-  return CaseWriter(op, target).write();
+                                             const Target &target, bool pairs) {
+  return CaseWriter(op, target).write(pairs);
 }
 
 std::string Case::text() const {

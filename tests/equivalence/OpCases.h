@@ -56,8 +56,8 @@ struct Case {
   std::string text() const;
 };
 
-/// All cases of `target`.
-std::vector<Case> casesOf(Operation *op, const Target &target);
+/// The cases of `target`: with or without those of two factors.
+std::vector<Case> casesOf(Operation *op, const Target &target, bool pairs);
 
 /// True where `op`, after sharding, runs with the factors of `tested` split as
 /// they are pinned.
