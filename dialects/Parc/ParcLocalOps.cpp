@@ -27,8 +27,9 @@ LogicalResult RoleOp::verify() {
   size_t inputs = getInputs().size();
   if (getForward().front().getNumArguments() < inputs ||
       getBackward().front().getNumArguments() < inputs)
-    return emitOpError() << "expected the step's " << inputs
-                         << " inputs as first arguments of forward and backward";
+    return emitOpError()
+           << "expected the step's " << inputs
+           << " inputs as first arguments of forward and backward";
   auto forward = dyn_cast<YieldOp>(getForward().front().getTerminator());
   if (!forward || forward.getNumOperands() < getForwardSends())
     return emitOpError() << "expected forward to yield at least "

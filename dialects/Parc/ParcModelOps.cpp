@@ -29,22 +29,24 @@ static LogicalResult verifyOrder(MeshOp op, ArrayAttr order) {
   llvm::StringSet<> seen;
   for (auto axis : order.getAsRange<StringAttr>()) {
     if (!op.hasAxis(axis))
-      return op.emitOpError()
-             << "orders axis '" << axis.getValue() << "', which it does not have";
+      return op.emitOpError() << "orders axis '" << axis.getValue()
+                              << "', which it does not have";
     if (!seen.insert(axis.getValue()).second)
       return op.emitOpError()
              << "orders axis '" << axis.getValue() << "' twice";
   }
   if (seen.size() != op.getAxes().size())
-    return op.emitOpError() << "expected an order of all " << op.getAxes().size()
-                            << " axes, got " << seen.size();
+    return op.emitOpError()
+           << "expected an order of all " << op.getAxes().size()
+           << " axes, got " << seen.size();
   return success();
 }
 
 LogicalResult MeshOp::verify() {
   if (getAxes().size() != getSizes().size())
-    return emitOpError() << "expected one size an axis, got " << getAxes().size()
-                         << " axes and " << getSizes().size() << " sizes";
+    return emitOpError() << "expected one size an axis, got "
+                         << getAxes().size() << " axes and "
+                         << getSizes().size() << " sizes";
   llvm::StringSet<> seen;
   int64_t product = 1;
   for (auto [axis, size] :
@@ -88,10 +90,10 @@ static LogicalResult verifyBox(ParamOp op, CheckpointAttr checkpoint) {
     return success();
   if (checkpoint.getShape().size() != shape.size() ||
       checkpoint.getOffsets().size() != shape.size())
-    return op.emitOpError() << "expected a checkpoint box of " << shape.size()
-                            << " dimensions, got "
-                            << checkpoint.getShape().size() << " and "
-                            << checkpoint.getOffsets().size() << " offsets";
+    return op.emitOpError()
+           << "expected a checkpoint box of " << shape.size()
+           << " dimensions, got " << checkpoint.getShape().size() << " and "
+           << checkpoint.getOffsets().size() << " offsets";
   for (auto [dim, size] : llvm::enumerate(shape)) {
     int64_t offset = checkpoint.getOffsets()[dim], end;
     if (offset < 0 || llvm::AddOverflow(offset, size, end) ||
@@ -129,9 +131,8 @@ std::string ParamOp::getCheckpointName(int64_t layer) {
       getCheckpoint() ? getCheckpoint()->getName() : StringRef(getSymName());
   size_t hole = name.find("{}");
   if (hole == StringRef::npos)
-    return getLayers() && !getCheckpoint()
-               ? (name + "." + Twine(layer)).str()
-               : name.str();
+    return getLayers() && !getCheckpoint() ? (name + "." + Twine(layer)).str()
+                                           : name.str();
   int64_t number = layer * static_cast<int64_t>(getLayerStride()) +
                    static_cast<int64_t>(getLayerBase());
   return (name.take_front(hole) + Twine(number) + name.drop_front(hole + 2))
@@ -144,22 +145,23 @@ static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
   auto param = tables.lookupNearestSymbolFrom<ParamOp>(
       op->getParentOfType<ModuleOp>(), symbol);
   if (!param)
-    return op->emitOpError() << "names parameter " << symbol
-                             << ", which is not declared";
+    return op->emitOpError()
+           << "names parameter " << symbol << ", which is not declared";
   auto tensor = cast<RankedTensorType>(type), whole = param.getTensorType();
   ShardingAttr sharding = param.getShardingAttr();
   bool fits = tensor.getRank() == whole.getRank();
   // In a local program the dimensions that are split are smaller.
   for (int64_t dim = 0; fits && dim < whole.getRank(); ++dim)
-    fits = tensor.getDimSize(dim) == whole.getDimSize(dim) ||
-           (sharding && !sharding.getDims()[dim].empty() &&
-            !tensor.getEncoding());
+    fits =
+        tensor.getDimSize(dim) == whole.getDimSize(dim) ||
+        (sharding && !sharding.getDims()[dim].empty() && !tensor.getEncoding());
   if (!fits)
     return op->emitOpError() << "expected the shape of parameter " << symbol
                              << ", " << whole << ", got " << tensor;
   if (param.getLayers() && !op->getParentOfType<StackOp>())
-    return op->emitOpError() << "uses parameter " << symbol
-                             << ", which each layer has one of, outside a stack";
+    return op->emitOpError()
+           << "uses parameter " << symbol
+           << ", which each layer has one of, outside a stack";
   return success();
 }
 
@@ -193,14 +195,15 @@ LogicalResult StepOp::verify() {
   }
   auto yield = dyn_cast<YieldOp>(micro.getTerminator());
   if (!yield || yield.getNumOperands() < 2)
-    return emitOpError() << "expected the micro region to yield the summed loss "
-                            "and the number of valid tokens";
+    return emitOpError()
+           << "expected the micro region to yield the summed loss "
+              "and the number of valid tokens";
   if (getUpdate().empty())
     return success();
   Block &update = getUpdate().front();
   if (update.getNumArguments() != yield.getNumOperands() + getScalars().size())
-    return emitOpError() << "expected " << yield.getNumOperands() << " sums and "
-                         << getScalars().size()
+    return emitOpError() << "expected " << yield.getNumOperands()
+                         << " sums and " << getScalars().size()
                          << " scalars as update arguments, got "
                          << update.getNumArguments();
   if (update.getTerminator()->getNumOperands() != getResults().size())
@@ -259,8 +262,8 @@ static LogicalResult verifyStackArguments(StackOp op) {
 LogicalResult StackOp::verify() {
   int64_t begin = getBegin(), end = getEnd();
   if (begin < 0 || begin > end)
-    return emitOpError() << "expected a range of layers, got " << begin << " to "
-                         << end;
+    return emitOpError() << "expected a range of layers, got " << begin
+                         << " to " << end;
   if (failed(verifyStackArguments(*this)))
     return failure();
   auto yield = dyn_cast<YieldOp>(getBlock()->getTerminator());
@@ -307,11 +310,11 @@ LogicalResult ConstraintOp::buildGradient(OpBuilder &builder,
                                           ArrayRef<bool> wanted,
                                           SmallVectorImpl<Value> &gradients) {
   Value gradient = resultGradients[0];
-  gradients.push_back(gradient && wanted[0]
-                          ? ConstraintOp::create(builder, getLoc(), gradient,
-                                                 getSharding())
-                                .getResult()
-                          : Value());
+  gradients.push_back(
+      gradient && wanted[0]
+          ? ConstraintOp::create(builder, getLoc(), gradient, getSharding())
+                .getResult()
+          : Value());
   return success();
 }
 

@@ -11,29 +11,36 @@
 //===----------------------------------------------------------------------===//
 
 #include "StagePlan.h"
-#include "parc/Pipeline/StageCut.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "parc/Pipeline/StageCut.h"
 
 using namespace mlir;
 using namespace mlir::parc;
 
-SetVector<Value> mlir::parc::readValues(Operation *op) {
-  SetVector<Value> values(op->getOperands().begin(), op->getOperands().end());
+SetVector<Value> mlir::parc::capturedValues(Operation *op) {
+  SetVector<Value> values;
   Block *block = op->getBlock();
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (operand.getParentBlock() == block)
-        values.insert(operand);
-  });
+  for (Region &region : op->getRegions())
+    region.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (operand.getParentBlock() == block)
+          values.insert(operand);
+    });
+  return values;
+}
+
+SetVector<Value> mlir::parc::readValues(Operation *op) {
+  SetVector<Value> values = capturedValues(op);
+  values.insert(op->operand_begin(), op->operand_end());
   return values;
 }
 
 bool StagePlan::isRemade(Operation *op) {
   if (isa<LoadOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return true;
-  bool isShapeWork = llvm::none_of(
-      op->getResultTypes(), llvm::IsaPred<RankedTensorType, LayersType>);
+  bool isShapeWork = llvm::none_of(op->getResultTypes(),
+                                   llvm::IsaPred<RankedTensorType, LayersType>);
   if (!isa<tensor::EmptyOp, linalg::FillOp>(op) &&
       !(isShapeWork && isMemoryEffectFree(op) && op->getNumResults() > 0))
     return false;
@@ -146,9 +153,8 @@ LogicalResult StagePlan::cut() {
   problem.stages = stages;
   auto weigh = [&](Operation *root) {
     llvm::SmallSetVector<StringAttr, 8> params;
-    root->walk([&](LoadOp load) {
-      params.insert(load.getParamAttr().getAttr());
-    });
+    root->walk(
+        [&](LoadOp load) { params.insert(load.getParamAttr().getAttr()); });
     int64_t cost = 0;
     for (StringAttr name : params)
       cost += numElements(module.lookupSymbol<ParamOp>(name));
@@ -160,13 +166,15 @@ LogicalResult StagePlan::cut() {
   for (LoadOp load : step.getMicro().front().getOps<LoadOp>())
     for (Operation *user : load->getUsers())
       if (isForward(user)) {
-        int64_t cost = numElements(module.lookupSymbol<ParamOp>(load.getParam()));
+        int64_t cost =
+            numElements(module.lookupSymbol<ParamOp>(load.getParam()));
         (afterStack[user] < 0 ? problem.firstCost : problem.lastCost) += cost;
       }
   if (stacks.empty()) {
     if (stages > 1)
-      return step.emitOpError() << "has no stack of layers to cut into pp="
-                                << stages << " stages; use pp=1";
+      return step.emitOpError()
+             << "has no stack of layers to cut into pp=" << stages
+             << " stages; use pp=1";
     bounds = {0, 0};
     return success();
   }

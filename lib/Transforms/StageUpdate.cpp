@@ -91,9 +91,9 @@ LogicalResult UpdatePlan::visitOther(Operation *op) {
     return success();
   }
   if (differ)
-    return emitError(op->getLoc())
-           << "'" << op->getName()
-           << "' combines values of different stages in a way that is not a sum";
+    return emitError(op->getLoc()) << "'" << op->getName()
+                                   << "' combines values of different stages "
+                                      "in a way that is not a sum";
   for (OpOperand &operand : op->getOpOperands())
     requireWhole(operand);
   opStages[op] = common;

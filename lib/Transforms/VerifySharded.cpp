@@ -26,8 +26,8 @@ static LogicalResult verifyHasLayouts(Operation *op) {
   for (auto [index, type] : llvm::enumerate(op->getResultTypes()))
     if (isa<RankedTensorType>(type) && !getSharding(type))
       return emitError(op->getLoc())
-             << "'" << op->getName() << "' expected a layout on result " << index
-             << ", got " << type;
+             << "'" << op->getName() << "' expected a layout on result "
+             << index << ", got " << type;
   return success();
 }
 
