@@ -199,7 +199,7 @@ void OptimizerBuilder::buildLayerUpdates(StackOp layers, Params &params,
 LogicalResult OptimizerBuilder::build() {
   collect();
   if (single.empty() && layered.empty())
-    return step.emitOpError()
+    return emitErrorAt(step)
            << "accumulates no gradient; run 'parc-differentiate' first";
   builder.createBlock(&step.getUpdate());
   addArguments(step.getUpdate().front());

@@ -182,34 +182,35 @@ LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
 LogicalResult StepOp::verify() {
   Block &micro = getMicro().front();
   if (micro.getNumArguments() != getInputs().size())
-    return emitOpError() << "expected one micro argument an input, got "
-                         << micro.getNumArguments() << " for "
-                         << getInputs().size() << " inputs";
+    return emitErrorAt(*this) << "expected one micro argument an input, got "
+                              << micro.getNumArguments() << " for "
+                              << getInputs().size() << " inputs";
   for (auto [index, argument] : llvm::enumerate(micro.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || type.getRank() < 1)
-      return emitOpError() << "expected input " << getInputs()[index]
-                           << " to be a tensor whose first dimension is the "
-                              "batch, got "
-                           << argument.getType();
+      return emitErrorAt(*this)
+             << "expected input " << getInputs()[index]
+             << " to be a tensor whose first dimension is the "
+                "batch, got "
+             << argument.getType();
   }
   auto yield = dyn_cast<YieldOp>(micro.getTerminator());
   if (!yield || yield.getNumOperands() < 2)
-    return emitOpError()
+    return emitErrorAt(*this)
            << "expected the micro region to yield the summed loss "
               "and the number of valid tokens";
   if (getUpdate().empty())
     return success();
   Block &update = getUpdate().front();
   if (update.getNumArguments() != yield.getNumOperands() + getScalars().size())
-    return emitOpError() << "expected " << yield.getNumOperands()
-                         << " sums and " << getScalars().size()
-                         << " scalars as update arguments, got "
-                         << update.getNumArguments();
+    return emitErrorAt(*this)
+           << "expected " << yield.getNumOperands() << " sums and "
+           << getScalars().size() << " scalars as update arguments, got "
+           << update.getNumArguments();
   if (update.getTerminator()->getNumOperands() != getResults().size())
-    return emitOpError() << "expected the update region to yield "
-                         << getResults().size() << " results, got "
-                         << update.getTerminator()->getNumOperands();
+    return emitErrorAt(*this)
+           << "expected the update region to yield " << getResults().size()
+           << " results, got " << update.getTerminator()->getNumOperands();
   return success();
 }
 
@@ -241,36 +242,37 @@ static LogicalResult verifyStackArguments(StackOp op) {
   Block *block = op.getBlock();
   size_t expected = 1 + op.getCarry().size() + op.getEach().size();
   if (block->getNumArguments() != expected)
-    return op.emitOpError() << "expected a body of " << expected
-                            << " arguments (layer, carried, each), got "
-                            << block->getNumArguments();
+    return emitErrorAt(op) << "expected a body of " << expected
+                           << " arguments (layer, carried, each), got "
+                           << block->getNumArguments();
   if (!block->getArgument(0).getType().isIndex())
-    return op.emitOpError() << "expected the layer's index first, got "
-                            << block->getArgument(0).getType();
+    return emitErrorAt(op) << "expected the layer's index first, got "
+                           << block->getArgument(0).getType();
   for (auto [carry, argument] :
        llvm::zip(op.getCarry(), op.getCarryArguments()))
     if (carry.getType() != argument.getType())
-      return op.emitOpError() << "carries " << carry.getType()
-                              << " into an argument of " << argument.getType();
+      return emitErrorAt(op) << "carries " << carry.getType()
+                             << " into an argument of " << argument.getType();
   for (auto [each, argument] : llvm::zip(op.getEach(), op.getEachArguments()))
     if (cast<LayersType>(each.getType()).getElement() != argument.getType())
-      return op.emitOpError() << "takes an element of " << each.getType()
-                              << " into an argument of " << argument.getType();
+      return emitErrorAt(op) << "takes an element of " << each.getType()
+                             << " into an argument of " << argument.getType();
   return success();
 }
 
 LogicalResult StackOp::verify() {
   int64_t begin = getBegin(), end = getEnd();
   if (begin < 0 || begin > end)
-    return emitOpError() << "expected a range of layers, got " << begin
-                         << " to " << end;
+    return emitErrorAt(*this)
+           << "expected a range of layers, got " << begin << " to " << end;
   if (failed(verifyStackArguments(*this)))
     return failure();
   auto yield = dyn_cast<YieldOp>(getBlock()->getTerminator());
   if (!yield || yield.getNumOperands() != getNumResults() ||
       getNumResults() < getCarry().size() + getReductions())
-    return emitOpError() << "expected the body to yield " << getNumResults()
-                         << " values (carried, reduced, each)";
+    return emitErrorAt(*this)
+           << "expected the body to yield " << getNumResults()
+           << " values (carried, reduced, each)";
   size_t firstEach = getCarry().size() + getReductions();
   for (auto [index, value, result] :
        llvm::enumerate(yield.getValues(), getResults())) {
@@ -280,12 +282,12 @@ LogicalResult StackOp::verify() {
       expected = layers ? layers.getElement() : Type();
     }
     if (value.getType() != expected)
-      return emitOpError() << "yields " << value.getType()
-                           << " for a result of type " << result.getType();
+      return emitErrorAt(*this) << "yields " << value.getType()
+                                << " for a result of type " << result.getType();
     if (index < getCarry().size() &&
         getCarry()[index].getType() != result.getType())
-      return emitOpError() << "carries " << getCarry()[index].getType()
-                           << " but results in " << result.getType();
+      return emitErrorAt(*this) << "carries " << getCarry()[index].getType()
+                                << " but results in " << result.getType();
   }
   return success();
 }

@@ -245,7 +245,7 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
   Location loc = stack.getLoc();
   for (Value result : stack.getEachResults())
     if (takeGradient(result))
-      return stack.emitOpError()
+      return emitErrorAt(stack)
              << "has per-layer results that the loss depends on, which cannot "
                 "be differentiated; carry or reduce them instead";
 
@@ -342,10 +342,10 @@ LogicalResult Differentiator::run() {
   Value loss = yield->getOperand(0);
   auto type = dyn_cast<RankedTensorType>(loss.getType());
   if (!type || type.getRank() != 0 || !isFloatTensor(type))
-    return step.emitOpError()
+    return emitErrorAt(step)
            << "expected a loss of rank 0, got " << loss.getType();
   if (!isActive(loss))
-    return step.emitOpError() << "yields a loss that depends on no parameter";
+    return emitErrorAt(step) << "yields a loss that depends on no parameter";
   OpBuilder builder(yield);
   gradients[loss] = splat(builder, loss.getLoc(), type, 1.0);
   return reverseBlock(micro, builder);

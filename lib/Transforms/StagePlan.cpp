@@ -77,7 +77,7 @@ LogicalResult StagePlan::findStacks() {
     if (!isForward(stack))
       continue;
     if (stack.getBegin() != 0 || !names.insert(stack.getLayers()).second)
-      return stack.emitOpError()
+      return emitErrorAt(stack)
              << "expected each stack of the model to have its own name and to "
                 "begin at layer 0";
     stackIndex[stack] = stacks.size();
@@ -91,7 +91,7 @@ LogicalResult StagePlan::findStacks() {
   if (stages > 1)
     for (StackOp stack : step.getMicro().front().getOps<StackOp>())
       if (stack.getReductions() > 0)
-        return stack.emitOpError()
+        return emitErrorAt(stack)
                << "sums a value over layers of several stages, which pipeline "
                   "parallelism does not support; carry the value instead, or "
                   "use pp=1";
@@ -172,7 +172,7 @@ LogicalResult StagePlan::cut() {
       }
   if (stacks.empty()) {
     if (stages > 1)
-      return step.emitOpError()
+      return emitErrorAt(step)
              << "has no stack of layers to cut into pp=" << stages
              << " stages; use pp=1";
     bounds = {0, 0};

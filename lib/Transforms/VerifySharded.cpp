@@ -47,8 +47,8 @@ struct VerifyShardedPass
       });
       if (!result.wasInterrupted())
         continue;
-      step.emitRemark("the sharded phase does not hold after 'parc-shard' or a "
-                      "pass run after it");
+      emitRemark(step.getLoc(), "the sharded phase does not hold after "
+                                "'parc-shard' or a pass run after it");
       return signalPassFailure();
     }
   }
