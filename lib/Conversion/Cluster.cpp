@@ -178,13 +178,15 @@ static bool finishReduction(rt::ReduceOp reduce) {
 
 /// Erases what nothing reads.
 static void eraseDead(Block &block) {
-  for (Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  for (Operation *op : llvm::reverse(ops)) {
     if (isa<rt::MapOp, rt::ReduceOp>(op))
-      for (Region &region : op.getRegions())
+      for (Region &region : op->getRegions())
         eraseDead(region.front());
-    if (isOpTriviallyDead(&op))
-      op.erase();
+    if (isOpTriviallyDead(op))
+      op->erase();
   }
 }
 
