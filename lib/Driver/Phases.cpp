@@ -12,6 +12,7 @@
 
 #include "parc/Driver/Phases.h"
 #include "NN/NNPasses.h"
+#include "parc/Conversion/Passes.h"
 #include "parc/Transforms/Passes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -38,7 +39,7 @@ std::optional<Phase> mlir::parc::driver::findPhase(StringRef name) {
   return static_cast<Phase>(found - phaseNames().begin());
 }
 
-Phase mlir::parc::driver::lastTextPhase() { return Phase::Scheduled; }
+Phase mlir::parc::driver::lastTextPhase() { return Phase::Runtime; }
 
 void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
                                         const PhaseOptions &options) {
@@ -73,8 +74,11 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createStage(stage));
     return;
   }
-  case Phase::Scheduled:
   case Phase::Runtime:
+    manager.addPass(createParcToRT());
+    manager.addPass(createVerifyRT());
+    return;
+  case Phase::Scheduled:
   case Phase::Emitted:
     return;
   }

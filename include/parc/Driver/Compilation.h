@@ -51,6 +51,9 @@ struct Compilation {
   bool keepUnpartitioned = false;
   OwningOpRef<ModuleOp> unpartitioned;
 
+  /// The runtime phase, where it was asked for; `module` stays scheduled.
+  OwningOpRef<ModuleOp> runtime;
+
   ModuleOp module() { return *model.module; }
   /// "llama, 3 layers, 31,776 parameters, f32".
   std::string describe() const;

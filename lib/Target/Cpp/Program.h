@@ -29,8 +29,8 @@ struct ProgramNames {
   static FailureOr<ProgramNames> of(ModuleOp module);
 
   ModuleOp module;
-  rt::MeshOp mesh;
-  rt::ScheduleOp schedule;
+  mutable rt::MeshOp mesh;
+  mutable rt::ScheduleOp schedule;
   SmallVector<rt::ParamOp> params;
   SmallVector<rt::GroupOp> groups;
   SmallVector<rt::RoleOp> roles;

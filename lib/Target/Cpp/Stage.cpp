@@ -43,7 +43,7 @@ private:
 
   const ProgramNames &names;
   StageFile file;
-  rt::RoleOp role;
+  mutable rt::RoleOp role;
   /// Names of what forward keeps for backward.
   SmallVector<std::string> saved;
   size_t receivesForward = 0, receivesBackward = 0;
