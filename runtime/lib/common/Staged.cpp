@@ -113,8 +113,8 @@ private:
   int64_t inFlight = 1;
   std::vector<Values> inputs; ///< A slot's.
   Mail received, sent;
-  /// Shapes of what is received, by direction and micro-batch.
-  std::vector<std::vector<Shape8>> knownShapes[2];
+  /// Shapes of what crosses a boundary, by kind of event and micro-batch.
+  std::vector<std::vector<Shape8>> knownShapes[size_t(EventKind::group)];
   Values sums, scalars, results, scaledGradients;
   int64_t validLabels = 0;
 };
@@ -272,7 +272,8 @@ void StagedWorker::exchangeShapes(const EventRow *events, int count,
   for (int e = 0; e < count; ++e) {
     const EventRow &event = events[e];
     int d = directionOf(event.kind);
-    if (!knownShapes[d][size_t(event.number + shift)].empty()) {
+    if (!knownShapes[size_t(event.kind)][size_t(event.number + shift)]
+             .empty()) {
       number.push_back(-1);
       continue;
     }
@@ -311,8 +312,8 @@ void StagedWorker::exchangeShapes(const EventRow *events, int count,
     const AnyValue &buffer = buffers[size_t(number[size_t(e)])];
     std::vector<Shape8> shapes(size_t(buffer.dim(0)) / (MaxRank + 1));
     r.toHost(shapes.data(), buffer.data(), buffer.bytes());
-    knownShapes[directionOf(events[e].kind)]
-               [size_t(events[e].number + shift)] = std::move(shapes);
+    knownShapes[size_t(events[e].kind)][size_t(events[e].number + shift)] =
+        std::move(shapes);
   }
 }
 
@@ -333,7 +334,8 @@ void StagedWorker::transfer(const EventRow *events, int count, int64_t shift) {
     values.clear();
     std::vector<DType> types =
         d == 0 ? stage->receivesForward() : stage->receivesBackward();
-    const auto &shapes = knownShapes[d][size_t(event.number + shift)];
+    const auto &shapes =
+        knownShapes[size_t(event.kind)][size_t(event.number + shift)];
     for (size_t i = 0; i < types.size(); ++i)
       values.push_back(AnyValue::make(context.store, types[i], shapes[i].dims,
                                       int(shapes[i].rank)));
