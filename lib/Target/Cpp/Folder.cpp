@@ -88,6 +88,8 @@ LogicalResult mlir::parc::emitCpp(ModuleOp module, const CppOptions &options,
   FailureOr<ProgramNames> names = ProgramNames::of(module);
   if (failed(names))
     return failure();
+  names->batch = options.batch;
+  names->seq = options.seq;
   FailureOr<std::string> tables = printTables(*names, options);
   if (failed(tables))
     return failure();

@@ -29,6 +29,8 @@ struct ProgramNames {
   static FailureOr<ProgramNames> of(ModuleOp module);
 
   ModuleOp module;
+  /// The whole batch.
+  int64_t batch = 1, seq = 1;
   mutable rt::MeshOp mesh;
   mutable rt::ScheduleOp schedule;
   SmallVector<rt::ParamOp> params;
@@ -116,6 +118,10 @@ private:
   llvm::DenseSet<Operation *> done;
   std::string lastComment;
 };
+
+/// The size of a value's dimension as it can be told before the value is there:
+/// a number, or a call of the context. Empty where it cannot.
+std::string sizeText(const ProgramNames &names, Value value, int64_t dim);
 
 /// `Value<float>` or `Layers<float>`.
 std::string valueType(Type type);

@@ -37,9 +37,9 @@ private:
   LogicalResult printUpdate(std::string &text);
   void nameSaved();
   std::string stagesText() const;
-  std::string typesOf(Block &block, size_t begin, size_t count) const;
+  FailureOr<std::string> buffers(Block &block, size_t count) const;
   std::string parameterLines() const;
-  void printClass(raw_ostream &os) const;
+  LogicalResult printClass(raw_ostream &os) const;
 
   const ProgramNames &names;
   StageFile file;
@@ -198,13 +198,23 @@ std::string StagePrinter::stagesText() const {
   return text;
 }
 
-std::string StagePrinter::typesOf(Block &block, size_t begin,
-                                  size_t count) const {
+/// Makes the values that a pass receives.
+FailureOr<std::string> StagePrinter::buffers(Block &block, size_t count) const {
   std::string text;
-  for (size_t index = 0; index < count; ++index)
-    text += (index ? ", " : "") +
-            dtype(getElementTypeOrSelf(block.getArgument(begin + index)
-                                           .getType()));
+  size_t first = role.getInputs().size();
+  for (BlockArgument argument : block.getArguments().slice(first, count)) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    text += "    values.push_back(c.make<" +
+            scalarType(type.getElementType()) + ">({";
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      std::string size = sizeText(names, argument, dim);
+      if (size.empty())
+        return rt::RoleOp(role).emitOpError()
+               << "receives " << type << ", whose size no start can tell";
+      text += (dim ? ", " : "") + size;
+    }
+    text += "}));\n";
+  }
   return text;
 }
 
@@ -223,9 +233,14 @@ std::string StagePrinter::parameterLines() const {
   return text;
 }
 
-void StagePrinter::printClass(raw_ostream &os) const {
+LogicalResult StagePrinter::printClass(raw_ostream &os) const {
   std::string name = names.roleNames.at(role.getSymName().str());
-  size_t first = role.getInputs().size();
+  FailureOr<std::string> fromBefore =
+      buffers(role.getForward().front(), receivesForward);
+  FailureOr<std::string> fromAfter =
+      buffers(role.getBackward().front(), receivesBackward);
+  if (failed(fromBefore) || failed(fromAfter))
+    return failure();
   os << "\nstruct Program final : Stage {\n"
         "  std::vector<Saved> saved;\n"
         "  Constants constants;\n\n"
@@ -256,17 +271,14 @@ void StagePrinter::printClass(raw_ostream &os) const {
      << "    " << name
      << "::update(c, sums, scalars, results, constants);\n"
         "  }\n"
-        "  std::vector<DType> receivesForward() const override {\n"
-        "    return {"
-     << typesOf(role.getRegion(0).front(), first, receivesForward)
-     << "};\n"
-        "  }\n"
-        "  std::vector<DType> receivesBackward() const override {\n"
-        "    return {"
-     << typesOf(role.getRegion(1).front(), first, receivesBackward)
-     << "};\n"
-        "  }\n"
-        "};\n";
+        "  Values receiveForward(Context &c) override {\n"
+        "    Values values;\n"
+     << *fromBefore
+     << "    (void)c;\n    return values;\n  }\n"
+        "  Values receiveBackward(Context &c) override {\n"
+        "    Values values;\n"
+     << *fromAfter << "    (void)c;\n    return values;\n  }\n};\n";
+  return success();
 }
 
 /// The numbers of a constant tensor.
@@ -321,7 +333,8 @@ FailureOr<std::string> StagePrinter::print(const CppOptions &options) {
   }
   os << "    (void)c;\n  }\n};\n"
      << file.bodies << forward << backward << update;
-  printClass(os);
+  if (failed(printClass(os)))
+    return failure();
   os << "\n} // namespace " << name << "\n\nstd::unique_ptr<Stage> make_"
      << name << "() {\n  return std::make_unique<" << name
      << "::Program>();\n}\n\n} // namespace model\n";

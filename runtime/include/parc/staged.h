@@ -236,9 +236,10 @@ public:
                         Values &received, Values &sent, Values &sums) = 0;
   virtual void update(Context &c, Values &sums, const Values &scalars,
                       Values &results) = 0;
-  /// Types of received values.
-  virtual std::vector<DType> receivesForward() const = 0;
-  virtual std::vector<DType> receivesBackward() const = 0;
+  /// Buffers for what the context's micro-batch brings from the stage before,
+  /// and from the one after.
+  virtual Values receiveForward(Context &c) = 0;
+  virtual Values receiveBackward(Context &c) = 0;
 };
 
 using MakeStage = std::unique_ptr<Stage> (*)();

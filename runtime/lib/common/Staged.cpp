@@ -73,11 +73,6 @@ public:
     inFlight = std::max<int64_t>(row.inFlight, 1);
     stage->prepare(context, inFlight);
     inputs.resize(size_t(inFlight));
-    for (auto *values : {&received, &sent})
-      for (Values &v : values->direction)
-        v.clear();
-    for (auto &shapes : knownShapes)
-      shapes.resize(size_t(tables.microBatches));
   }
 
   std::vector<Piece> parameters() override { return pieces(0, nullptr); }
@@ -88,9 +83,6 @@ private:
   /// Values under way, by direction.
   struct Mail {
     Values direction[2];
-  };
-  struct Shape8 {
-    int64_t rank, dims[MaxRank];
   };
 
   LayerRange layersOf(int param) const {
@@ -103,7 +95,6 @@ private:
   AnyValue makeInput(const InputRow &row, const StepInput &input);
   void runPass(bool forward, int64_t microBatch, const StepInput &input);
   void transfer(const EventRow *events, int count, int64_t shift);
-  void exchangeShapes(const EventRow *events, int count, int64_t shift);
   StepResult update(const StepInput &input, const Hyper &hyper);
 
   Context context;
@@ -113,8 +104,6 @@ private:
   int64_t inFlight = 1;
   std::vector<Values> inputs; ///< A slot's.
   Mail received, sent;
-  /// Shapes of what crosses a boundary, by kind of event and micro-batch.
-  std::vector<std::vector<Shape8>> knownShapes[size_t(EventKind::group)];
   Values sums, scalars, results, scaledGradients;
   int64_t validLabels = 0;
 };
@@ -257,71 +246,8 @@ int peerOf(EventKind kind, int64_t stage) {
   return int(up ? stage + 1 : stage - 1);
 }
 
-/// Both ends learn the sizes of a micro-batch once; they never change.
-void StagedWorker::exchangeShapes(const EventRow *events, int count,
-                                  int64_t shift) {
-  Rank &r = context.r;
-  Communicator &group = context.group(tables.stageGroup);
-  std::vector<AnyValue> buffers;
-  std::vector<int> number;
-  auto make = [&](int values) {
-    int64_t size[1] = {int64_t(values) * (MaxRank + 1)};
-    buffers.push_back(AnyValue::make(context.store, DType::i64, size, 1));
-  };
-  bool any = false;
-  for (int e = 0; e < count; ++e) {
-    const EventRow &event = events[e];
-    int d = directionOf(event.kind);
-    if (!knownShapes[size_t(event.kind)][size_t(event.number + shift)]
-             .empty()) {
-      number.push_back(-1);
-      continue;
-    }
-    any = true;
-    number.push_back(int(buffers.size()));
-    if (!isSend(event.kind)) {
-      make(int((d == 0 ? stage->receivesForward() : stage->receivesBackward())
-                   .size()));
-      continue;
-    }
-    const Values &values = sent.direction[d];
-    std::vector<int64_t> text;
-    for (const AnyValue &value : values) {
-      text.push_back(value.any().rank);
-      text.insert(text.end(), value.any().dims, value.any().dims + MaxRank);
-    }
-    make(int(values.size()));
-    r.toDevice(buffers.back().data(), text.data(), text.size() * 8);
-  }
-  if (!any)
-    return;
-  r.group_start();
-  for (int e = 0; e < count; ++e) {
-    if (number[size_t(e)] < 0)
-      continue;
-    const AnyValue &buffer = buffers[size_t(number[size_t(e)])];
-    int peer = peerOf(events[e].kind, context.stage());
-    r.wait(isSend(events[e].kind) ? r.send(buffer, group, peer, "sizes")
-                                  : r.recv(buffer, group, peer, "sizes"));
-  }
-  r.group_end();
-  r.synchronize();
-  for (int e = 0; e < count; ++e) {
-    if (number[size_t(e)] < 0)
-      continue;
-    const AnyValue &buffer = buffers[size_t(number[size_t(e)])];
-    std::vector<Shape8> shapes(size_t(buffer.dim(0)) / (MaxRank + 1));
-    r.toHost(shapes.data(), buffer.data(), buffer.bytes());
-    knownShapes[size_t(events[e].kind)][size_t(events[e].number + shift)] =
-        std::move(shapes);
-  }
-}
-
 void StagedWorker::transfer(const EventRow *events, int count, int64_t shift) {
   Rank &r = context.r;
-  if (!r.ok())
-    return;
-  exchangeShapes(events, count, shift);
   if (!r.ok())
     return;
   Communicator &group = context.group(tables.stageGroup);
@@ -330,15 +256,9 @@ void StagedWorker::transfer(const EventRow *events, int count, int64_t shift) {
     if (isSend(event.kind))
       continue;
     int d = directionOf(event.kind);
-    Values &values = received.direction[d];
-    values.clear();
-    std::vector<DType> types =
-        d == 0 ? stage->receivesForward() : stage->receivesBackward();
-    const auto &shapes =
-        knownShapes[size_t(event.kind)][size_t(event.number + shift)];
-    for (size_t i = 0; i < types.size(); ++i)
-      values.push_back(AnyValue::make(context.store, types[i], shapes[i].dims,
-                                      int(shapes[i].rank)));
+    context.setMicroBatch(event.number + shift);
+    received.direction[d] = d == 0 ? stage->receiveForward(context)
+                                   : stage->receiveBackward(context);
   }
   r.group_start();
   for (int e = 0; e < count; ++e) {
