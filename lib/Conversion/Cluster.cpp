@@ -27,6 +27,10 @@ static size_t sizeOf(Block &block) {
 
 /// True for a body that costs less than the memory it would save.
 static bool isTrivial(rt::MapOp map) {
+  // The runtime has no memory of bits.
+  for (Type type : map.getResultTypes())
+    if (cast<RankedTensorType>(type).getElementType().isInteger(1))
+      return true;
   size_t arithmetic = 0, reads = 0;
   for (Operation &op : map.getBody().front().without_terminator()) {
     if (isa<arith::ConstantOp>(op))

@@ -83,13 +83,15 @@ struct ParcToRTPass : public parc::impl::ParcToRTBase<ParcToRTPass> {
     if (failed(tables.build()))
       return signalPassFailure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    // Communicators, made as collectives are met, go before the roles.
-    tablesBuilder.setInsertionPointAfter(&module.getBody()->back());
     for (auto role : llvm::to_vector(module.getOps<parc::RoleOp>()))
       if (failed(convertRole(tables, builder, role)))
         return signalPassFailure();
     for (Operation *op : llvm::reverse(old))
       op->erase();
+    auto roles = module.getOps<rt::RoleOp>();
+    if (!roles.empty())
+      for (auto group : llvm::to_vector(module.getOps<rt::GroupOp>()))
+        group->moveBefore(*roles.begin());
     clusterKernels(module);
     OpPassManager after(ModuleOp::getOperationName());
     after.addPass(createCSEPass());

@@ -482,7 +482,9 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
   }
   SmallVector<std::string> outputs;
   for (size_t index = carried; index < yield.getNumOperands(); ++index) {
-    outputs.push_back(body.scope.take("out." + std::to_string(index - carried)));
+    StringRef name = nameOf(yield.getOperand(index).getLoc());
+    outputs.push_back(body.scope.take(
+        "out." + (name.empty() ? std::to_string(index - carried) : name.str())));
     parameters += ", " + type(yield.getOperand(index)) + " &" + outputs.back();
   }
   if (failed(body.print(block)))

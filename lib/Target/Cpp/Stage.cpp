@@ -62,6 +62,16 @@ void StagePrinter::nameSaved() {
        ++index) {
     StringRef name = nameOf(
         backward.getArgument(first + index - role.getForwardSends()).getLoc());
+    // A stack's result is called what its body calls it.
+    Value value = yield.getOperand(index);
+    auto result = dyn_cast<OpResult>(value);
+    auto stack = value.getDefiningOp<rt::StackOp>();
+    if (stack && isa<rt::LayersType>(value.getType()))
+      name = nameOf(stack.getBody()
+                        .front()
+                        .getTerminator()
+                        ->getOperand(result.getResultNumber())
+                        .getLoc());
     saved.push_back(scope.take(name.empty() ? "value" : name));
   }
 }
