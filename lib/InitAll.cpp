@@ -14,17 +14,19 @@
 #include "NN/NN.h"
 #include "NN/NNPasses.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "parc/Conversion/Passes.h"
 #include "parc/Interfaces/UpstreamModels.h"
 #include "parc/Transforms/Passes.h"
 
 void mlir::parc::registerAllDialects(DialectRegistry &registry) {
   registry.insert<ParcDialect, nn::NNDialect, arith::ArithDialect,
                   func::FuncDialect, linalg::LinalgDialect, math::MathDialect,
-                  tensor::TensorDialect>();
+                  rt::RTDialect, tensor::TensorDialect>();
   registerUpstreamModels(registry);
 }
 
 void mlir::parc::registerAllPasses() {
+  registerParcConversionPasses();
   registerParcTransformsPasses();
   nn::registerParcNNPasses();
 }

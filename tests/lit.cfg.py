@@ -36,6 +36,7 @@ if os.environ.get("PARC_VERIFY_ROUNDTRIP"):
         (r"(?<![\w./%=-])parc-opt(?![\w./-])", "parc-opt --verify-roundtrip")
     )
 config.substitutions.append(("%parc_src", config.parc_source_dir))
+config.substitutions.append(("%parc_build", config.parc_build_dir))
 config.substitutions.append(("%examples", config.parc_source_dir + "/docs/examples"))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%cmake", config.cmake))

@@ -170,8 +170,21 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
           collectLayouts(compilation.module(), options.microBatches);
     return success(dumper.dump(phase, compilation.module()));
   };
-  if (failed(runPhases(compilation.module(), Phase::Annotated, to, options,
-                       done))) {
+  auto run = [&]() -> LogicalResult {
+    if (failed(runPhases(compilation.module(), Phase::Annotated,
+                         std::min(to, Phase::Scheduled), options, done)))
+      return failure();
+    if (to <= Phase::Scheduled)
+      return success();
+    compilation.runtime = compilation.module().clone();
+    return runPhases(*compilation.runtime, Phase::Scheduled, Phase::Runtime,
+                     options, [&](Phase phase) {
+                       compilation.phase = phase;
+                       return success(
+                           dumper.dump(phase, *compilation.runtime));
+                     });
+  };
+  if (failed(run())) {
     if (reporter.hadError())
       return kWrong;
     auto next = static_cast<Phase>(static_cast<int>(compilation.phase) + 1);

@@ -10,12 +10,16 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "RunData.h"
+
 #include "parc/Driver/Compilation.h"
 #include "parc/Driver/Output.h"
 #include "parc/Driver/Version.h"
 #include "parc/Import/Model.h"
+#include "parc/Target/Cpp.h"
 
 #include "Parc/Parc.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -108,10 +112,42 @@ static void relocate(CommReport &comms, StringRef file) {
       row.location.replace(0, from.size(), "model.mlir:");
 }
 
+/// Writes the C++ and the runtime's source.
+static bool writeSources(Session &session, Compilation &compilation,
+                         int64_t vocab, OutputFolder &folder) {
+  const Declaration &declaration = compilation.declaration;
+  CppOptions options;
+  options.model = compilation.describe();
+  options.version = versionText().str();
+  options.batch = declaration.batch.value;
+  options.seq = declaration.sequence.value;
+  options.vocab = std::max<int64_t>(vocab, 1);
+  for (auto &[name, setting] : declaration.optimizer)
+    options.hyper[name == "weight-decay" ? "weight_decay" : name] =
+        setting.value;
+  WriteFile write = [&](StringRef name, StringRef contents) {
+    return folder.write(name, contents);
+  };
+  DiagnosticBridge bridge(&session.context, session.reporter, "model");
+  if (failed(emitCpp(*compilation.runtime, options, write)))
+    return false;
+  std::string error;
+  // The address of a function here finds the program's file.
+  std::string self = llvm::sys::fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&runCompile));
+  if (copyRuntime(self, write, error))
+    return true;
+  if (!error.empty())
+    session.reporter.error(Place(), error, "output");
+  return false;
+}
+
 /// Writes everything that the output folder holds.
-static bool writeProgram(Compilation &compilation, const CommReport &comms,
+static bool writeProgram(Session &session, Compilation &compilation,
+                         const CommReport &comms, int64_t vocab,
                          OutputFolder &folder) {
-  return folder.write("model.mlir", compilation.model.irText) &&
+  return writeSources(session, compilation, vocab, folder) &&
+         folder.write("model.mlir", compilation.model.irText) &&
          folder.write("plan.toml", planText(compilation.declaration)) &&
          folder.write("comms.json",
                       llvm::formatv("{0:2}\n", commsToJSON(comms, std::nullopt))
@@ -141,7 +177,9 @@ static int stopAfter(Session &session, const Word &word) {
     return nothingWritten(session, code);
   std::string text;
   llvm::raw_string_ostream os(text);
-  printModel(compilation.module(), os);
+  printModel(*phase == Phase::Runtime ? *compilation.runtime
+                                      : compilation.module(),
+             os);
   const Word *output = session.line.flag("o");
   if (!output) {
     session.out << text;
@@ -166,8 +204,9 @@ int mlir::parc::driver::runCompile(Session &session) {
     return nothingWritten(session, kUsage);
   Compilation compilation;
   int code = prepare(session, compilation, /*forDevices=*/true);
+  int64_t vocab = code == kDone ? vocabularyOf(compilation.module()) : 0;
   if (code == kDone)
-    code = lower(session, compilation, lastTextPhase());
+    code = lower(session, compilation, Phase::Runtime);
   if (code != kDone)
     return nothingWritten(session, code);
   warnUneven(compilation.layouts, session.reporter);
@@ -176,7 +215,8 @@ int mlir::parc::driver::runCompile(Session &session) {
       collectComms(compilation.module(), compilation.layouts,
                    declaration.batch.value, declaration.microBatches.value);
   relocate(comms, compilation.model.irFile);
-  if (!writeProgram(compilation, comms, *folder) || !folder->commit())
+  if (!writeProgram(session, compilation, comms, vocab, *folder) ||
+      !folder->commit())
     return nothingWritten(session, kUsage);
   if (session.json) {
     session.out << llvm::formatv("{0:2}\n", commsToJSON(comms, std::nullopt));
@@ -188,6 +228,9 @@ int mlir::parc::driver::runCompile(Session &session) {
   reportLine(session.out, "wrote",
              printable(path) + ": " + std::to_string(folder->files()) +
                  " files, " + bytesText(static_cast<double>(folder->bytes())));
-  session.out << "\nnext: parc show comms " << printable(path) << '\n';
+  std::string shown = printable(path);
+  session.out << "\nnext: cmake -S " << shown << " -B " << shown
+              << "/build && cmake --build " << shown << "/build\n      "
+              << shown << "/build/train --steps 3\n";
   return kDone;
 }

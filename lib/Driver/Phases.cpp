@@ -12,6 +12,7 @@
 
 #include "parc/Driver/Phases.h"
 #include "NN/NNPasses.h"
+#include "parc/Conversion/Passes.h"
 #include "parc/Transforms/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -40,7 +41,7 @@ std::optional<Phase> mlir::parc::driver::findPhase(StringRef name) {
   return static_cast<Phase>(found - phaseNames().begin());
 }
 
-Phase mlir::parc::driver::lastTextPhase() { return Phase::Scheduled; }
+Phase mlir::parc::driver::lastTextPhase() { return Phase::Runtime; }
 
 void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
                                         const PhaseOptions &options) {
@@ -83,6 +84,9 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createVerifySchedule());
     return;
   case Phase::Runtime:
+    manager.addPass(createParcToRT());
+    manager.addPass(createVerifyRT());
+    return;
   case Phase::Emitted:
     return;
   }

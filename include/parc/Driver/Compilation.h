@@ -51,6 +51,9 @@ struct Compilation {
   bool keepUnpartitioned = false;
   OwningOpRef<ModuleOp> unpartitioned;
 
+  /// The runtime phase, where it was asked for; `module` stays scheduled.
+  OwningOpRef<ModuleOp> runtime;
+
   ModuleOp module() { return *model.module; }
   /// Architecture where known, layers, parameters, element type.
   std::string describe() const;

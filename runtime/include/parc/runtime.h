@@ -14,6 +14,7 @@
 #define PARC_RUNTIME_H
 
 #include "parc/comm.h"
+#include "parc/contract.h"
 #include "parc/dtype.h"
 #include "parc/gemm.h"
 #include "parc/kernels.h"
@@ -22,10 +23,12 @@
 #include "parc/random.h"
 #include "parc/rank.h"
 #include "parc/safetensors.h"
+#include "parc/staged.h"
 #include "parc/status.h"
 #include "parc/tensor.h"
 #include "parc/tokens.h"
 #include "parc/trainer.h"
+#include "parc/value.h"
 #include "parc/zp.h"
 
 #endif // PARC_RUNTIME_H

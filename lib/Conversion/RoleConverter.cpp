@@ -1,0 +1,330 @@
+//===- RoleConverter.cpp - Structure and communication --------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// The cloning walk over a role's region: stacks, parameters, collectives and
+/// slices.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Convert.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+/// The type in the new program: layers of another dialect, no encoding.
+static Type convertType(Type type) {
+  if (auto layers = dyn_cast<parc::LayersType>(type))
+    return rt::LayersType::get(type.getContext(),
+                               convertType(layers.getElement()));
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return RankedTensorType::get(tensor.getShape(), tensor.getElementType());
+  return type;
+}
+
+static rt::CombinerAttr convertKind(MLIRContext *context,
+                                    parc::ReductionKind kind) {
+  switch (kind) {
+  case parc::ReductionKind::Sum:
+    return rt::CombinerAttr::get(context, rt::Combiner::Sum);
+  case parc::ReductionKind::Max:
+    return rt::CombinerAttr::get(context, rt::Combiner::Max);
+  case parc::ReductionKind::Min:
+    return rt::CombinerAttr::get(context, rt::Combiner::Min);
+  }
+  llvm_unreachable("a kind without a combiner");
+}
+
+LogicalResult RegionConverter::convert(Block &from, Block &to) {
+  for (BlockArgument argument : from.getArguments())
+    mapping.map(argument, to.addArgument(convertType(argument.getType()),
+                                         argument.getLoc()));
+  return convertOps(from);
+}
+
+LogicalResult RegionConverter::convertOps(Block &from) {
+  for (Operation &op : from)
+    if (failed(convertOp(op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+LogicalResult RegionConverter::convertOp(Operation &op) {
+  Location loc = op.getLoc();
+  auto map = [&](Operation *made) {
+    mapping.map(op.getResults(), made->getResults());
+    return success();
+  };
+  if (auto stack = dyn_cast<parc::StackOp>(op))
+    return convertStack(stack);
+  if (auto load = dyn_cast<parc::LoadOp>(op))
+    return map(rt::LoadOp::create(builder, loc, convertType(load.getType()),
+                                  load.getParamAttr(), load.getSlotAttr()));
+  if (auto store = dyn_cast<parc::StoreOp>(op)) {
+    rt::StoreOp::create(builder, loc, store.getParamAttr(), store.getSlotAttr(),
+                        get(store.getInput()));
+    return success();
+  }
+  if (auto accumulate = dyn_cast<parc::AccumulateOp>(op)) {
+    rt::AccumulateOp::create(builder, loc, accumulate.getParamAttr(),
+                             accumulate.getSlotAttr(),
+                             get(accumulate.getInput()));
+    return success();
+  }
+  if (isa<parc::ObserveOp>(op))
+    return success();
+  if (auto yield = dyn_cast<parc::YieldOp>(op)) {
+    SmallVector<Value> values;
+    for (Value value : yield.getValues())
+      values.push_back(get(value));
+    rt::YieldOp::create(builder, loc, values);
+    return success();
+  }
+  if (auto part = dyn_cast<parc::PartStartOp>(op))
+    return map(rt::PartStartOp::create(builder, loc, part.getAxes(),
+                                       part.getExtent(), part.getGrain()));
+  if (auto part = dyn_cast<parc::PartSizeOp>(op))
+    return map(rt::PartSizeOp::create(builder, loc, part.getAxes(),
+                                      part.getExtent(), part.getGrain()));
+  if (isa<parc::AllReduceOp, parc::AllGatherOp, parc::ReduceScatterOp,
+          parc::AllToAllOp, parc::SliceOp, parc::OwnOp>(op))
+    return convertMoves(op);
+  if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
+    return convertLinalg(linalg);
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+    return convertExtractSlice(slice);
+  // Made where they are needed.
+  if (isa<tensor::EmptyOp>(op))
+    return success();
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,
+          tensor::DimOp>(op)) {
+    for (Value operand : op.getOperands())
+      get(operand);
+    return map(builder.clone(op, mapping));
+  }
+  bool onTensor =
+      llvm::any_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>);
+  if (isa<arith::ConstantOp>(op)) {
+    if (!onTensor || !fillOf(op.getResult(0)))
+      return map(builder.clone(op));
+    return success();
+  }
+  if (isa<arith::ArithDialect, math::MathDialect>(op.getDialect()))
+    return onTensor ? convertElementwise(op) : map(builder.clone(op, mapping));
+  return op.emitOpError() << "has no counterpart in the runtime";
+}
+
+LogicalResult RegionConverter::convertStack(parc::StackOp op) {
+  SmallVector<Value> carry, each;
+  for (Value value : op.getCarry())
+    carry.push_back(get(value));
+  for (Value value : op.getEach())
+    each.push_back(get(value));
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(convertType(type));
+  auto made = rt::StackOp::create(
+      builder, op.getLoc(), types, op.getLayersAttr().getAttr(),
+      op.getBeginAttr(), op.getEndAttr(), op.getReverseAttr(),
+      op.getReductionsAttr(), carry, each);
+  Block &block = made.getBody().emplaceBlock();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&block);
+  // What the body makes lives there; what it reads from outside is known.
+  IRMapping outside = mapping;
+  LogicalResult result = convert(*op.getBlock(), block);
+  mapping = outside;
+  mapping.map(op.getResults(), made.getResults());
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+LogicalResult RegionConverter::convertAllReduce(parc::AllReduceOp op) {
+  Value input = get(op.getInput());
+  if (tables.members(op.getAxes(), op.getStages()) == 1) {
+    mapping.map(op.getResult(), input);
+    return success();
+  }
+  auto made = rt::AllReduceOp::create(
+      builder, op.getLoc(), convertKind(op.getContext(), op.getKind()), input,
+      tables.group(op.getAxes(), op.getStages()), op.getWhyAttr());
+  mapping.map(op.getResult(), made.getResult());
+  return success();
+}
+
+LogicalResult RegionConverter::convertMoves(Operation &op) {
+  if (auto reduce = dyn_cast<parc::AllReduceOp>(op))
+    return convertAllReduce(reduce);
+  auto axes = op.getAttrOfType<ArrayAttr>("axes");
+  if (tables.members(axes) == 1) {
+    mapping.map(op.getResult(0), get(op.getOperand(0)));
+    return success();
+  }
+  if (auto own = dyn_cast<parc::OwnOp>(op))
+    return convertOwn(own);
+  if (auto slice = dyn_cast<parc::SliceOp>(op))
+    return convertSlice(slice);
+  Value input = get(op.getOperand(0));
+  Type type = convertType(op.getResult(0).getType());
+  FlatSymbolRefAttr group = tables.group(axes);
+  Value result;
+  if (auto gather = dyn_cast<parc::AllGatherOp>(op))
+    result = rt::AllGatherOp::create(
+        builder, op.getLoc(), type, input, gather.getDimAttr(),
+        gather.getExtentAttr(), gather.getGrainAttr(), axes, gather.getOuter(),
+        group, gather.getWhyAttr());
+  else if (auto scatter = dyn_cast<parc::ReduceScatterOp>(op))
+    result = rt::ReduceScatterOp::create(
+        builder, op.getLoc(), type, convertKind(op.getContext(), scatter.getKind()), input,
+        scatter.getDimAttr(), scatter.getExtentAttr(), scatter.getGrainAttr(),
+        axes, scatter.getOuter(), group, scatter.getWhyAttr());
+  else if (auto move = dyn_cast<parc::AllToAllOp>(op))
+    result = rt::AllToAllOp::create(
+        builder, op.getLoc(), type, input, move.getGatherDimAttr(),
+        move.getGatherExtentAttr(), move.getGatherGrainAttr(),
+        move.getSplitDimAttr(), move.getSplitExtentAttr(),
+        move.getSplitGrainAttr(), axes, group, move.getWhyAttr());
+  mapping.map(op.getResult(0), result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Parts without communication
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A map under construction whose body is filled by the caller.
+struct MapShell {
+  MapShell(OpBuilder &builder, Location loc, RankedTensorType type,
+           ValueRange extents)
+      : op(rt::MapOp::create(builder, loc, TypeRange(type), extents)),
+        body(OpBuilder::atBlockEnd(&op.getBody().emplaceBlock())) {
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      op.getBody().front().addArgument(body.getIndexType(), loc);
+  }
+  SmallVector<Value> indices() {
+    return SmallVector<Value>(op.getBody().front().args_begin(),
+                              op.getBody().front().args_end());
+  }
+  Value finish(Value value) {
+    rt::YieldOp::create(body, op.getLoc(), value);
+    return op.getResult(0);
+  }
+
+  rt::MapOp op;
+  OpBuilder body;
+};
+} // namespace
+
+LogicalResult RegionConverter::convertOwn(parc::OwnOp op) {
+  Location loc = op.getLoc();
+  Value input = get(op.getInput());
+  // The coordinate: with one unit a part, a part starts at its own number.
+  Value coordinate = rt::PartStartOp::create(builder, loc, op.getAxes(),
+                                             tables.members(op.getAxes()), 1);
+  auto type = cast<RankedTensorType>(input.getType());
+  SmallVector<Value> extents = openSizes(input);
+  MapShell map(builder, loc, type, extents);
+  Value zero = arith::ConstantIndexOp::create(map.body, loc, 0);
+  Value first = arith::CmpIOp::create(map.body, loc, arith::CmpIPredicate::eq,
+                                      coordinate, zero);
+  Value value = rt::AtOp::create(map.body, loc, type.getElementType(), input,
+                                 map.indices());
+  Value none = arith::ConstantOp::create(
+      map.body, loc, map.body.getZeroAttr(type.getElementType()));
+  mapping.map(op.getResult(), map.finish(arith::SelectOp::create(
+                                  map.body, loc, first, value, none)));
+  return success();
+}
+
+Value RegionConverter::partStart(Location loc, ArrayAttr outer, ArrayAttr axes,
+                                 int64_t extent, int64_t grain) {
+  SmallVector<Attribute> all(outer.begin(), outer.end());
+  all.append(axes.begin(), axes.end());
+  Value start = rt::PartStartOp::create(builder, loc, builder.getArrayAttr(all),
+                                        extent, grain);
+  if (outer.empty())
+    return start;
+  Value whole =
+      rt::PartStartOp::create(builder, loc, outer, extent, grain);
+  return arith::SubIOp::create(builder, loc, start, whole);
+}
+
+LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
+  Location loc = op.getLoc();
+  Value input = get(op.getInput());
+  auto type = cast<RankedTensorType>(convertType(op.getType()));
+  Value start = partStart(loc, op.getOuter(), op.getAxes(), op.getExtent(),
+                          op.getGrain());
+  auto dim = static_cast<int64_t>(op.getDim());
+  SmallVector<Value> extents;
+  for (int64_t index = 0; index < type.getRank(); ++index) {
+    if (!type.isDynamicDim(index))
+      continue;
+    if (index != dim) {
+      extents.push_back(sizeOf(loc, input, index));
+      continue;
+    }
+    SmallVector<Attribute> all(op.getOuter().begin(), op.getOuter().end());
+    all.append(op.getAxes().begin(), op.getAxes().end());
+    extents.push_back(rt::PartSizeOp::create(builder, loc,
+                                             builder.getArrayAttr(all),
+                                             op.getExtent(), op.getGrain()));
+  }
+  MapShell map(builder, loc, type, extents);
+  SmallVector<Value> indices = map.indices();
+  indices[dim] = arith::AddIOp::create(map.body, loc, indices[dim], start);
+  mapping.map(op.getResult(),
+              map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
+                                          input, indices)));
+  return success();
+}
+
+LogicalResult
+RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
+  Location loc = op.getLoc();
+  Value input = get(op.getSource());
+  auto type = cast<RankedTensorType>(convertType(op.getType()));
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  auto valueOf = [&](OpFoldResult part) -> Value {
+    if (auto value = dyn_cast<Value>(part))
+      return mapping.lookupOrDefault(value);
+    return arith::ConstantIndexOp::create(
+        builder, loc, cast<IntegerAttr>(cast<Attribute>(part)).getInt());
+  };
+  SmallVector<Value> extents, offsets, strides;
+  int64_t kept = 0;
+  for (auto [index, size] : llvm::enumerate(op.getMixedSizes())) {
+    offsets.push_back(valueOf(op.getMixedOffsets()[index]));
+    strides.push_back(valueOf(op.getMixedStrides()[index]));
+    if (!dropped[index] && type.isDynamicDim(kept++))
+      extents.push_back(valueOf(size));
+  }
+  MapShell map(builder, loc, type, extents);
+  SmallVector<Value> loops = map.indices(), indices;
+  kept = 0;
+  for (size_t index = 0; index < offsets.size(); ++index) {
+    Value at = offsets[index];
+    if (!dropped[index]) {
+      Value step =
+          arith::MulIOp::create(map.body, loc, loops[kept++], strides[index]);
+      at = arith::AddIOp::create(map.body, loc, at, step);
+    }
+    indices.push_back(at);
+  }
+  mapping.map(op.getResult(),
+              map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
+                                          input, indices)));
+  return success();
+}

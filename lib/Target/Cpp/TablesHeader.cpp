@@ -1,0 +1,438 @@
+//===- TablesHeader.cpp - src/tables.h ------------------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Names of the tables' rows, and the tables as constants.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+using namespace mlir::parc::cpp;
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+FailureOr<ProgramNames> ProgramNames::of(ModuleOp module) {
+  ProgramNames names;
+  names.module = module;
+  for (auto op : module.getOps<rt::MeshOp>())
+    names.mesh = op;
+  for (auto op : module.getOps<rt::ScheduleOp>())
+    names.schedule = op;
+  if (!names.mesh || !names.schedule)
+    return module.emitError()
+           << "expected a mesh and a schedule; run parc-to-rt first";
+  Scope params, groups, roles, axes, stacks, slots;
+  for (auto op : module.getOps<rt::ParamOp>()) {
+    names.params.push_back(op);
+    names.paramNames[op.getSymName().str()] = params.take(op.getSymName());
+  }
+  for (auto op : module.getOps<rt::GroupOp>()) {
+    names.groups.push_back(op);
+    names.groupNames[op.getSymName().str()] = groups.take(op.getSymName());
+  }
+  for (auto op : module.getOps<rt::RoleOp>()) {
+    names.roles.push_back(op);
+    names.roleNames[op.getSymName().str()] = roles.take(op.getSymName());
+  }
+  for (auto axis : names.mesh.getAxes().getAsRange<StringAttr>())
+    names.axisNames[axis.str()] = axes.take(axis.getValue());
+  names.axisNames["mb"] = axes.take("mb");
+  for (auto stack : names.schedule.getStacks().getAsRange<StringAttr>())
+    names.stackNames[stack.str()] = stacks.take(stack.getValue());
+  auto slot = [&](StringRef name) -> size_t {
+    auto found = llvm::find(names.slots, name);
+    if (found != names.slots.end())
+      return found - names.slots.begin();
+    names.slots.push_back(name.str());
+    names.slotNames[name.str()] = slots.take(name);
+    return names.slots.size() - 1;
+  };
+  slot("value");
+  slot("grad");
+  module.walk([&](Operation *op) {
+    if (!isa<rt::LoadOp, rt::StoreOp, rt::AccumulateOp>(op))
+      return;
+    size_t number = slot(op->getAttrOfType<StringAttr>("slot").getValue());
+    if (isa<rt::AccumulateOp>(op))
+      names.sumSlots |= uint64_t(1) << number;
+  });
+  if (names.slots.size() > 64)
+    return module.emitError() << "expected at most 64 slots, got "
+                              << names.slots.size();
+  return names;
+}
+
+std::string ProgramNames::param(StringRef symbol) const {
+  return "P::" + paramNames.at(symbol.str());
+}
+
+std::string ProgramNames::slot(StringRef name) const {
+  return "Slot::" + slotNames.at(name.str());
+}
+
+std::string ProgramNames::axes(ArrayAttr list) const {
+  SmallVector<std::string> known;
+  for (auto axis : list.getAsRange<StringAttr>()) {
+    auto found = axisNames.find(axis.str());
+    if (found != axisNames.end())
+      known.push_back("Axis::" + found->second);
+  }
+  if (known.empty())
+    return "{}";
+  return "{" + std::to_string(known.size()) + ", {" + llvm::join(known, ", ") +
+         "}}";
+}
+
+int ProgramNames::stackOf(rt::ParamOp param) const {
+  if (!param.getLayers())
+    return -1;
+  int result = 0;
+  module->walk([&](rt::StackOp stack) {
+    bool uses = stack
+                    .walk([&](Operation *op) {
+                      auto name = op->getAttrOfType<FlatSymbolRefAttr>("param");
+                      return name && name.getAttr() == param.getSymNameAttr()
+                                 ? WalkResult::interrupt()
+                                 : WalkResult::advance();
+                    })
+                    .wasInterrupted();
+    if (!uses)
+      return WalkResult::advance();
+    for (auto [index, name] :
+         llvm::enumerate(schedule->getAttrOfType<ArrayAttr>("stacks")))
+      if (name == stack.getLayersAttr())
+        result = static_cast<int>(index);
+    return WalkResult::interrupt();
+  });
+  return result;
+}
+
+bool ProgramNames::hasLayers(StringRef symbol) const {
+  for (rt::ParamOp param : params)
+    if (const_cast<rt::ParamOp &>(param).getSymName() == symbol)
+      return const_cast<rt::ParamOp &>(param).getLayers().has_value();
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class TablePrinter {
+public:
+  TablePrinter(const ProgramNames &names, const CppOptions &options)
+      : names(names), options(options), os(text) {}
+
+  FailureOr<std::string> print();
+
+private:
+  void printEnum(StringRef name, ArrayRef<std::string> items);
+  void printNames();
+  std::string dims(ArrayRef<int64_t> shape, ArrayAttr axes,
+                   ArrayRef<int64_t> grains) const;
+  void printGroups();
+  void printParams();
+  LogicalResult printInputs();
+  void printSchedule();
+  void printTables();
+  void printStrings(StringRef name, ArrayAttr strings);
+
+  const ProgramNames &names;
+  const CppOptions &options;
+  std::string text;
+  llvm::raw_string_ostream os;
+};
+
+} // namespace
+
+static std::string list(ArrayRef<int64_t> numbers) {
+  std::string text = "{";
+  for (auto [index, number] : llvm::enumerate(numbers))
+    text += (index ? ", " : "") + std::to_string(number);
+  return text + "}";
+}
+
+void TablePrinter::printEnum(StringRef name, ArrayRef<std::string> items) {
+  os << "namespace " << name << " {\nenum : int {";
+  for (auto [index, item] : llvm::enumerate(items))
+    os << (index % 8 == 0 ? "\n  " : " ") << item << ',';
+  if (items.empty())
+    os << " none";
+  os << "\n};\n}\n";
+}
+
+void TablePrinter::printNames() {
+  os << "// Numbers of the tables' rows.\n";
+  SmallVector<std::string> items;
+  auto mesh = names.mesh;
+  for (auto axis : mesh->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
+    items.push_back(names.axisNames.at(axis.str()));
+  items.push_back(names.axisNames.at("mb"));
+  printEnum("Axis", items);
+  items.clear();
+  for (rt::ParamOp param : names.params)
+    items.push_back(names.paramNames.at(param.getSymName().str()));
+  printEnum("P", items);
+  items.clear();
+  for (const std::string &slot : names.slots)
+    items.push_back(names.slotNames.at(slot));
+  printEnum("Slot", items);
+  items.clear();
+  for (auto stack : names.schedule->getAttrOfType<ArrayAttr>("stacks")
+                        .getAsRange<StringAttr>())
+    items.push_back(names.stackNames.at(stack.str()));
+  printEnum("Stack", items);
+  items.clear();
+  for (rt::GroupOp group : names.groups)
+    items.push_back(names.groupNames.at(group.getSymName().str()));
+  printEnum("Group", items);
+}
+
+std::string TablePrinter::dims(ArrayRef<int64_t> shape, ArrayAttr axes,
+                               ArrayRef<int64_t> grains) const {
+  std::string text = "{";
+  for (auto [dim, size] : llvm::enumerate(shape))
+    text += std::string(dim ? ", " : "") + "{" + std::to_string(size) + ", " +
+            std::to_string(grains[dim]) + ", " +
+            names.axes(cast<ArrayAttr>(axes[dim])) + "}";
+  return text + "}";
+}
+
+void TablePrinter::printGroups() {
+  os << "\n// Communicators, in the order of their creation: the ranks that "
+        "differ on these\n// axes only.\nconstexpr GroupRow groups[] = {\n";
+  for (rt::GroupOp group : names.groups) {
+    uint64_t stages = ~uint64_t(0);
+    if (auto only = group.getStages()) {
+      stages = 0;
+      for (int64_t stage : *only)
+        stages |= uint64_t(1) << (stage & 63);
+    }
+    os << "    {" << literal(group.getSymName()) << ", "
+       << names.axes(group.getAxes()) << ", " << llvm::format_hex(stages, 18)
+       << "u},\n";
+  }
+  if (names.groups.empty())
+    os << "    {\"\", {}, 0},\n";
+  os << "};\n";
+}
+
+void TablePrinter::printParams() {
+  os << "\n// Name in checkpoints; type; dimensions: size, grain, axes that "
+        "part it; the\n// checkpoint's tensor and the box in it; layers; first "
+        "value; first stage.\nconstexpr ParamRow params[] = {\n";
+  for (rt::ParamOp param : names.params) {
+    auto type = cast<RankedTensorType>(param.getType());
+    bool normal = param.getStd().has_value();
+    double value = normal ? param.getStdAttr().getValueAsDouble()
+                   : param.getValueAttr()
+                       ? param.getValueAttr().getValueAsDouble()
+                       : 0.0;
+    os << "    {" << literal(param.getCheckpoint()) << ", "
+       << dtype(type.getElementType()) << ", " << type.getRank() << ",\n     "
+       << dims(type.getShape(), param.getAxes(), param.getGrains()) << ",\n     "
+       << list(param.getFull()) << ", " << list(param.getOffsets()) << ", "
+       << static_cast<int64_t>(param.getLayers().value_or(0)) << ", "
+       << names.stackOf(param) << ", "
+       << static_cast<int64_t>(param.getLayerBase()) << ", "
+       << static_cast<int64_t>(param.getLayerStride()) << ", "
+       << (normal ? "Init::normal, " : "Init::constant, ")
+       << number(FloatAttr::get(Float64Type::get(type.getContext()), value)) << ", "
+       << static_cast<int64_t>(param.getFirstStage()) << "},\n";
+  }
+  os << "};\n";
+}
+
+LogicalResult TablePrinter::printInputs() {
+  rt::RoleOp role = names.roles.front();
+  os << "\n// The step's inputs.\nconstexpr InputRow inputs[] = {\n";
+  for (auto [index, name] :
+       llvm::enumerate(role.getInputs().getAsRange<StringAttr>())) {
+    StringRef known[] = {"tokens", "labels", "positions", "seed"};
+    if (!llvm::is_contained(known, name.getValue()))
+      return role.emitOpError() << "has input '" << name.getValue()
+                                << "'; emitted programs know tokens, labels, "
+                                   "positions and seed";
+    auto type = cast<RankedTensorType>(
+        role.getForward().front().getArgument(index).getType());
+    SmallVector<int64_t> shape(type.getRank(), 1);
+    if (name.getValue() != "seed") {
+      if (type.getRank() != 2)
+        return role.emitOpError() << "expected input '" << name.getValue()
+                                  << "' of batch and sequence, got " << type;
+      shape = {options.batch, options.seq};
+    }
+    if (!type.getElementType().isInteger(64) &&
+        !type.getElementType().isInteger(32))
+      return role.emitOpError() << "expected input '" << name.getValue()
+                                << "' of i64 or i32, got " << type;
+    os << "    {" << literal(name.getValue()) << ", "
+       << dtype(type.getElementType()) << ", " << type.getRank() << ", "
+       << dims(shape, cast<ArrayAttr>(role.getInputAxes()[index]),
+               cast<DenseI64ArrayAttr>(role.getInputGrains()[index]).asArrayRef())
+       << "},\n";
+  }
+  os << "};\n";
+  return success();
+}
+
+static StringRef eventName(int64_t kind) {
+  static const StringRef known[] = {"forward",        "backward",
+                                    "sendForward",    "receiveForward",
+                                    "sendBackward",   "receiveBackward",
+                                    "group"};
+  return known[kind];
+}
+
+void TablePrinter::printSchedule() {
+  std::string loops, stages;
+  rt::ScheduleOp schedule = names.schedule;
+  os << "\n// What a stage does, in order; loops say how often.\n"
+        "constexpr EventRow events[] = {\n";
+  // Stages that do the same share rows.
+  std::map<std::string, int64_t> known;
+  int64_t numEvents = 0, numLoops = 0;
+  for (auto [stage, attribute] : llvm::enumerate(schedule.getLoops())) {
+    int64_t first = numLoops;
+    for (Attribute loop : cast<ArrayAttr>(attribute)) {
+      ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(loop).asArrayRef();
+      std::string rows;
+      for (size_t at = 1; at + 1 < numbers.size(); at += 2)
+        rows += "    {EventKind::" + eventName(numbers[at]).str() + ", " +
+                std::to_string(numbers[at + 1]) + "},\n";
+      auto count = static_cast<int64_t>(numbers.size() / 2);
+      auto [found, isNew] = known.try_emplace(rows, numEvents);
+      if (isNew) {
+        os << rows;
+        numEvents += count;
+      }
+      loops += "    {" + std::to_string(numbers[0]) + ", " +
+               std::to_string(found->second) + ", " + std::to_string(count) +
+               "},\n";
+      ++numLoops;
+    }
+    int role = 0;
+    for (auto [index, op] : llvm::enumerate(names.roles))
+      if (llvm::is_contained(rt::RoleOp(op).getStages(),
+                             static_cast<int64_t>(stage)))
+        role = static_cast<int>(index);
+    stages += "    {" + std::to_string(role) + ", " + std::to_string(first) +
+              ", " + std::to_string(numLoops - first) + ", " +
+              std::to_string(schedule.getInFlight()[stage]) + "},\n";
+  }
+  os << "};\n\n// Iterations, first event, events.\nconstexpr LoopRow loops[] = "
+        "{\n"
+     << loops
+     << "};\n\n// Role, first loop, loops, micro-batches in flight.\n"
+        "constexpr StageRow stages[] = {\n"
+     << stages << "};\n\n// Stage s runs the layers bounds[s] to bounds[s + 1] "
+                  "of all stacks.\nconstexpr int64_t bounds[] = "
+     << list(schedule.getBounds())
+     << ";\nconstexpr int64_t stackCounts[] = "
+     << (schedule.getCounts().empty() ? "{0}" : list(schedule.getCounts()))
+     << ";\n";
+}
+
+void TablePrinter::printStrings(StringRef name, ArrayAttr strings) {
+  os << "constexpr const char *" << name << "[] = {";
+  bool first = true;
+  for (auto item : strings.getAsRange<StringAttr>()) {
+    os << (first ? "" : ", ") << literal(item.getValue());
+    first = false;
+  }
+  os << (first ? "\"\"" : "") << "};\n";
+}
+
+void TablePrinter::printTables() {
+  rt::MeshOp mesh = names.mesh;
+  rt::ScheduleOp schedule = names.schedule;
+  rt::RoleOp role = names.roles.front();
+  int stageAxis = -1, stageGroup = -1;
+  for (auto [index, axis] :
+       llvm::enumerate(mesh.getAxes().getAsRange<StringAttr>()))
+    if (axis.getValue() == mesh.getStage())
+      stageAxis = static_cast<int>(index);
+  for (auto [index, group] : llvm::enumerate(names.groups)) {
+    rt::GroupOp op = group;
+    if (op.getAxes().size() == 1 && !op.getStages() &&
+        cast<StringAttr>(op.getAxes()[0]).getValue() == mesh.getStage())
+      stageGroup = static_cast<int>(index);
+  }
+  Type scalar = Float32Type::get(mesh.getContext());
+  if (!role.getScalars().empty())
+    scalar = getElementTypeOrSelf(
+        role.getUpdate().front().getArguments().back().getType());
+  auto hyper = [&](const char *name) {
+    auto found = options.hyper.find(name);
+    double value = found == options.hyper.end() ? 0.0 : found->second;
+    return number(FloatAttr::get(Float64Type::get(mesh.getContext()), value));
+  };
+  os << '\n';
+  printStrings("scalars", role.getScalars());
+  printStrings("results", role.getResults());
+  os << "\ninline const Tables tables = {\n    axes, axisSizes, "
+     << mesh.getAxes().size() << ", " << stageAxis << ",\n    groups, "
+     << names.groups.size() << ", " << stageGroup << ",\n    params, "
+     << names.params.size() << ", " << names.slots.size() << ", "
+     << names.sumSlots << ", Slot::" << names.slotNames.at("grad")
+     << ",\n    inputs, " << role.getInputs().size() << ",\n    scalars, "
+     << role.getScalars().size() << ", " << dtype(scalar) << ",\n    results, "
+     << role.getResults().size() << ",\n    stackCounts, "
+     << schedule.getStacks().size() << ", bounds,\n    stages, "
+     << schedule.getLoops().size() << ", loops, events,\n    "
+     << schedule.getMicroBatches() << " /*micro-batches*/, " << options.batch
+     << " /*batch*/, " << options.seq << " /*seq*/, " << options.vocab
+     << " /*vocabulary*/,\n    {" << hyper("lr") << ", " << hyper("beta1")
+     << ", " << hyper("beta2") << ", " << hyper("eps") << ", "
+     << hyper("weight_decay") << ", " << hyper("clip") << "}};\n";
+}
+
+FailureOr<std::string> TablePrinter::print() {
+  if (names.roles.empty() || names.params.empty())
+    return names.mesh->emitError() << "expected a role and a parameter at least";
+  os << "// Everything that depends on the sizes of mesh, model and batch.\n"
+        "// Made by parc "
+     << comment(options.version)
+     << ".\n#pragma once\n\n#include <parc/runtime.h>\n\nnamespace model {\n"
+        "using namespace parc;\n\n";
+  printNames();
+  rt::MeshOp mesh = names.mesh;
+  os << "\n// The axis that varies slowest first.\n";
+  printStrings("axes", mesh.getAxes());
+  os << "constexpr int64_t axisSizes[] = " << list(mesh.getSizes()) << ";\n";
+  printGroups();
+  printParams();
+  if (failed(printInputs()))
+    return failure();
+  printSchedule();
+  printTables();
+  os << '\n';
+  for (rt::RoleOp role : names.roles)
+    os << "std::unique_ptr<Stage> make_"
+       << names.roleNames.at(role.getSymName().str()) << "();\n";
+  os << "constexpr MakeStage roles[] = {";
+  for (auto [index, role] : llvm::enumerate(names.roles))
+    os << (index ? ", " : "") << "make_"
+       << names.roleNames.at(rt::RoleOp(role).getSymName().str());
+  os << "};\n\n} // namespace model\n";
+  return text;
+}
+
+FailureOr<std::string> cpp::printTables(const ProgramNames &names,
+                                        const CppOptions &options) {
+  return TablePrinter(names, options).print();
+}
