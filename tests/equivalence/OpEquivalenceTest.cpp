@@ -100,7 +100,7 @@ std::string ModelRun::check(const Target &target, const Case &tested,
   op->removeDiscardableAttr("target");
   if (failed(shard(*clone, plan))) {
     bool tooFewUnits = errors.text.find("more parts than units") == 0;
-    bool conflict = (tested.contested || !target.hasFactors) &&
+    bool conflict = (tested.pins.size() > 1 || !target.hasFactors) &&
                     errors.text.find("conflicting shardings") == 0;
     if (!tooFewUnits && !conflict)
       return errors.text;
