@@ -132,8 +132,52 @@ private:
     for (auto [rank, outcome] : llvm::enumerate(outcomes))
       for (ObservedPart<T> &part : outcome.observed)
         byName[part.observation.name].push_back({int64_t(rank), &part});
-    for (auto &[name, parts] : byName)
+    for (auto &[name, parts] : byName) {
+      finishPartial(parts);
       result.observed[name] = assemble(name, parts);
+    }
+  }
+
+  /// What tells an observed part from the addends of other sums: its place, the
+  /// rank's coordinates on the axes that it is not partial over, and, unless
+  /// micro-batches are added up too, its number among the rank's.
+  std::string addendKey(const ObservedPart<T> &part, int64_t rank,
+                        ShardingAttr sharding, int64_t number) {
+    std::string key;
+    for (const Position &position : part.positions)
+      key += std::to_string(position.coordinate) + " ";
+    bool addsTime = false;
+    for (StringAttr axis : sharding.getPartial())
+      addsTime |= axis.getValue() == kMicroBatchAxis;
+    key += "| " + (addsTime ? "" : std::to_string(number)) + " |";
+    for (const MeshAxis &axis : setup.grid->mesh().axes())
+      if (!llvm::any_of(sharding.getPartial(), [&](StringAttr partial) {
+            return partial.getValue() == axis.name;
+          }))
+        key += " " + std::to_string(contexts[rank].axis(axis.name).coordinate);
+    return key;
+  }
+
+  /// Observing asks for no layout, so that a sum may be seen before it is
+  /// reduced: it is added up here.
+  void finishPartial(ArrayRef<std::pair<int64_t, ObservedPart<T> *>> parts) {
+    std::map<std::string, std::vector<ObservedPart<T> *>> sums;
+    std::map<int64_t, int64_t> numbers;
+    for (auto &[rank, part] : parts) {
+      auto sharding =
+          part->observation.op->template getAttrOfType<ShardingAttr>(
+              "sharding");
+      if (sharding && sharding.isPartial() &&
+          sharding.getKind() == ReductionKind::Sum)
+        sums[addendKey(*part, rank, sharding, numbers[rank]++)].push_back(part);
+    }
+    for (auto &[key, addends] : sums) {
+      Tensor<T> sum = addends.front()->observation.value;
+      for (ObservedPart<T> *addend : ArrayRef(addends).drop_front())
+        addInto(sum, addend->observation.value);
+      for (ObservedPart<T> *addend : addends)
+        addend->observation.value = sum;
+    }
   }
 
   Tensor<T> assemble(const std::string &name,
