@@ -82,6 +82,7 @@ private:
   bool convertScatter(linalg::LinalgOp op);
   LogicalResult convertMap(linalg::LinalgOp op, ArrayRef<unsigned> results);
   LogicalResult convertReduction(linalg::LinalgOp op, unsigned result);
+  Value widened(Value value, Type type);
   /// The value made for `value`; constants and fills become tensors.
   Value get(Value value);
   /// An element of `tensor`, a value of the old program.

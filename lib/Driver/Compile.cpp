@@ -109,6 +109,10 @@ static bool writeSources(Session &session, Compilation &compilation,
   const Declaration &declaration = compilation.declaration;
   CppOptions options;
   options.model = compilation.describe();
+  // The architecture's name is of the config: the model's text gives the same
+  // program.
+  if (compilation.model.config)
+    options.model = StringRef(options.model).split(", ").second.str();
   options.version = versionText().str();
   options.batch = declaration.batch.value;
   options.seq = declaration.sequence.value;

@@ -298,49 +298,77 @@ static StringRef eventName(int64_t kind) {
   return known[kind];
 }
 
+/// True for an event of the backward direction.
+static bool isBackward(int64_t kind) {
+  return kind == 1 || kind == 4 || kind == 5;
+}
+
+/// The rows of a loop's events, micro-batches counted from `first`, that of
+/// each direction's first event.
+static std::string eventRows(ArrayRef<int64_t> numbers, int64_t (&first)[2]) {
+  bool seen[2] = {false, false};
+  std::string rows;
+  for (size_t at = 1; at + 1 < numbers.size(); at += 2) {
+    int64_t kind = numbers[at], number = numbers[at + 1];
+    if (eventName(kind) != "group") {
+      int direction = isBackward(kind);
+      if (!seen[direction])
+        first[direction] = number;
+      seen[direction] = true;
+      number -= first[direction];
+    }
+    rows += "    {EventKind::" + eventName(kind).str() + ", " +
+            std::to_string(number) + "},\n";
+  }
+  return rows;
+}
+
 void TablePrinter::printSchedule() {
   std::string loops, stages;
   rt::ScheduleOp schedule = names.schedule;
-  os << "\n// What a stage does, in order; loops say how often.\n"
+  os << "\n// What stages do, micro-batches counted from a loop's first.\n"
         "constexpr EventRow events[] = {\n";
-  // Stages that do the same share rows.
+  // Loops that do the same share rows.
   std::map<std::string, int64_t> known;
   int64_t numEvents = 0, numLoops = 0;
   for (auto [stage, attribute] : llvm::enumerate(schedule.getLoops())) {
-    int64_t first = numLoops;
+    int64_t firstLoop = numLoops;
+    loops += "   ";
     for (Attribute loop : cast<ArrayAttr>(attribute)) {
       ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(loop).asArrayRef();
-      std::string rows;
-      for (size_t at = 1; at + 1 < numbers.size(); at += 2)
-        rows += "    {EventKind::" + eventName(numbers[at]).str() + ", " +
-                std::to_string(numbers[at + 1]) + "},\n";
+      int64_t first[2] = {0, 0};
+      std::string rows = eventRows(numbers, first);
       auto count = static_cast<int64_t>(numbers.size() / 2);
       auto [found, isNew] = known.try_emplace(rows, numEvents);
       if (isNew) {
         os << rows;
         numEvents += count;
       }
-      loops += "    {" + std::to_string(numbers[0]) + ", " +
+      loops += " {" + std::to_string(numbers[0]) + ", " +
                std::to_string(found->second) + ", " + std::to_string(count) +
-               "},\n";
+               ", " + std::to_string(first[0]) + ", " +
+               std::to_string(first[1]) + "},";
       ++numLoops;
     }
+    loops += "\n";
     int role = 0;
     for (auto [index, op] : llvm::enumerate(names.roles))
       if (llvm::is_contained(rt::RoleOp(op).getStages(),
                              static_cast<int64_t>(stage)))
         role = static_cast<int>(index);
-    stages += "    {" + std::to_string(role) + ", " + std::to_string(first) +
-              ", " + std::to_string(numLoops - first) + ", " +
-              std::to_string(schedule.getInFlight()[stage]) + "},\n";
+    stages += (stage % 4 == 0 ? "\n    {" : " {") + std::to_string(role) +
+              ", " + std::to_string(firstLoop) + ", " +
+              std::to_string(numLoops - firstLoop) + ", " +
+              std::to_string(schedule.getInFlight()[stage]) + "},";
   }
-  os << "};\n\n// Iterations, first event, events.\nconstexpr LoopRow loops[] = "
+  os << "};\n\n// A line a stage: iterations, first event, events, first "
+        "micro-batch forward\n// and backward.\nconstexpr LoopRow loops[] = "
         "{\n"
      << loops
      << "};\n\n// Role, first loop, loops, micro-batches in flight.\n"
-        "constexpr StageRow stages[] = {\n"
-     << stages << "};\n\n// Stage s runs the layers bounds[s] to bounds[s + 1] "
-                  "of all stacks.\nconstexpr int64_t bounds[] = "
+        "constexpr StageRow stages[] = {"
+     << stages << "\n};\n\n// Stage s runs the layers bounds[s] to bounds[s + "
+                  "1] of all stacks.\nconstexpr int64_t bounds[] = "
      << list(schedule.getBounds())
      << ";\nconstexpr int64_t stackCounts[] = "
      << (schedule.getCounts().empty() ? "{0}" : list(schedule.getCounts()))

@@ -78,7 +78,7 @@ enum class EventKind : uint8_t {
 
 struct EventRow {
   EventKind kind;
-  int32_t number; ///< Micro-batch in the first iteration.
+  int32_t number; ///< Micro-batch, counted from the loop's first.
 };
 
 /// `count` events from `first`, `repeat` times; each iteration adds one to
@@ -86,6 +86,7 @@ struct EventRow {
 struct LoopRow {
   int64_t repeat;
   int first, count;
+  int64_t forward, backward; ///< First micro-batch of each direction.
 };
 
 struct StageRow {
