@@ -15,8 +15,8 @@
 #define PARC_LIB_CONVERSION_CONVERT_H
 
 #include "Parc/Parc.h"
-#include "parc/Conversion/Passes.h"
 #include "mlir/IR/IRMapping.h"
+#include "parc/Conversion/Passes.h"
 
 #include <map>
 
@@ -34,8 +34,8 @@ public:
   int64_t members(ArrayAttr axes,
                   std::optional<ArrayRef<int64_t>> stages = std::nullopt) const;
   /// The symbol of that communicator.
-  FlatSymbolRefAttr group(ArrayAttr axes,
-                          std::optional<ArrayRef<int64_t>> stages = std::nullopt);
+  FlatSymbolRefAttr
+  group(ArrayAttr axes, std::optional<ArrayRef<int64_t>> stages = std::nullopt);
   int64_t sizeOf(StringRef axis) const;
 
 private:

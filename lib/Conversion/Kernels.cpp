@@ -186,9 +186,8 @@ LogicalResult RegionConverter::convertElementwise(Operation &op) {
   Location loc = op.getLoc();
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
-    types.push_back(
-        RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
-                              getElementTypeOrSelf(type)));
+    types.push_back(RankedTensorType::get(
+        cast<RankedTensorType>(type).getShape(), getElementTypeOrSelf(type)));
   Value shaped;
   for (Value operand : op.getOperands())
     if (isa<RankedTensorType>(operand.getType()) &&
@@ -252,11 +251,10 @@ LogicalResult RegionConverter::convertMap(linalg::LinalgOp op,
     BlockArgument argument = op.getMatchingBlockArgument(&operand);
     if (argument.use_empty())
       continue;
-    Value value =
-        op.isScalar(&operand)
-            ? scalar(body, local, operand.get())
-            : element(body, loc, operand.get(),
-                      op.getMatchingIndexingMap(&operand), loops);
+    Value value = op.isScalar(&operand)
+                      ? scalar(body, local, operand.get())
+                      : element(body, loc, operand.get(),
+                                op.getMatchingIndexingMap(&operand), loops);
     if (!value)
       return op.emitOpError() << "has an indexing map without counterpart in "
                                  "the runtime";
@@ -267,8 +265,8 @@ LogicalResult RegionConverter::convertMap(linalg::LinalgOp op,
       return failure();
   SmallVector<Value> yields;
   for (unsigned result : results)
-    yields.push_back(scalar(body, local,
-                            op.getBlock()->getTerminator()->getOperand(result)));
+    yields.push_back(scalar(
+        body, local, op.getBlock()->getTerminator()->getOperand(result)));
   rt::YieldOp::create(body, loc, yields);
   for (auto [index, result] : llvm::enumerate(results))
     mapping.map(op->getResult(result), map.getResult(index));
@@ -581,15 +579,15 @@ LogicalResult RegionConverter::convertLinalg(linalg::LinalgOp op) {
     return success();
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!isProjected(op.getMatchingIndexingMap(&init)))
-      return op.emitOpError() << "expected results indexed by loops, got "
-                              << AffineMapAttr::get(
-                                     op.getMatchingIndexingMap(&init));
+      return op.emitOpError()
+             << "expected results indexed by loops, got "
+             << AffineMapAttr::get(op.getMatchingIndexingMap(&init));
   if (reductionDims(op).empty()) {
     // Results of one order are made together.
     llvm::MapVector<Attribute, SmallVector<unsigned>> orders;
     for (unsigned result = 0; result < op->getNumResults(); ++result)
-      orders[AffineMapAttr::get(op.getMatchingIndexingMap(
-                 op.getDpsInitOperand(result)))]
+      orders[AffineMapAttr::get(
+                 op.getMatchingIndexingMap(op.getDpsInitOperand(result)))]
           .push_back(result);
     for (auto &[map, results] : orders)
       if (failed(convertMap(op, results)))

@@ -209,7 +209,8 @@ int mlir::parc::driver::runCompile(Session &session) {
   CommReport comms =
       collectComms(compilation.module(), compilation.layouts,
                    declaration.batch.value, declaration.microBatches.value);
-  if (!writeProgram(session, compilation, comms, vocab, *folder) || !folder->commit())
+  if (!writeProgram(session, compilation, comms, vocab, *folder) ||
+      !folder->commit())
     return nothingWritten(session, kUsage);
   if (session.json) {
     session.out << llvm::formatv("{0:2}\n", commsToJSON(comms, std::nullopt));

@@ -1,4 +1,5 @@
-//===- TablesHeader.cpp - src/tables.h ------------------------------------------===//
+//===- TablesHeader.cpp - src/tables.h
+//------------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -69,8 +70,8 @@ FailureOr<ProgramNames> ProgramNames::of(ModuleOp module) {
       names.sumSlots |= uint64_t(1) << number;
   });
   if (names.slots.size() > 64)
-    return module.emitError() << "expected at most 64 slots, got "
-                              << names.slots.size();
+    return module.emitError()
+           << "expected at most 64 slots, got " << names.slots.size();
   return names;
 }
 
@@ -179,7 +180,8 @@ void TablePrinter::printNames() {
   os << "// Numbers of the tables' rows.\n";
   SmallVector<std::string> items;
   auto mesh = names.mesh;
-  for (auto axis : mesh->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
+  for (auto axis :
+       mesh->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
     items.push_back(names.axisNames.at(axis.str()));
   items.push_back(names.axisNames.at("mb"));
   printEnum("Axis", items);
@@ -244,15 +246,16 @@ void TablePrinter::printParams() {
                        : 0.0;
     os << "    {" << literal(param.getCheckpoint()) << ", "
        << dtype(type.getElementType()) << ", " << type.getRank() << ",\n     "
-       << dims(type.getShape(), param.getAxes(), param.getGrains()) << ",\n     "
-       << list(param.getFull()) << ", " << list(param.getOffsets()) << ", "
+       << dims(type.getShape(), param.getAxes(), param.getGrains())
+       << ",\n     " << list(param.getFull()) << ", "
+       << list(param.getOffsets()) << ", "
        << static_cast<int64_t>(param.getLayers().value_or(0)) << ", "
        << names.stackOf(param) << ", "
        << static_cast<int64_t>(param.getLayerBase()) << ", "
        << static_cast<int64_t>(param.getLayerStride()) << ", "
        << (normal ? "Init::normal, " : "Init::constant, ")
-       << number(FloatAttr::get(Float64Type::get(type.getContext()), value)) << ", "
-       << static_cast<int64_t>(param.getFirstStage()) << "},\n";
+       << number(FloatAttr::get(Float64Type::get(type.getContext()), value))
+       << ", " << static_cast<int64_t>(param.getFirstStage()) << "},\n";
   }
   os << "};\n";
 }
@@ -283,7 +286,8 @@ LogicalResult TablePrinter::printInputs() {
     os << "    {" << literal(name.getValue()) << ", "
        << dtype(type.getElementType()) << ", " << type.getRank() << ", "
        << dims(shape, cast<ArrayAttr>(role.getInputAxes()[index]),
-               cast<DenseI64ArrayAttr>(role.getInputGrains()[index]).asArrayRef())
+               cast<DenseI64ArrayAttr>(role.getInputGrains()[index])
+                   .asArrayRef())
        << "},\n";
   }
   os << "};\n";
@@ -291,10 +295,9 @@ LogicalResult TablePrinter::printInputs() {
 }
 
 static StringRef eventName(int64_t kind) {
-  static const StringRef known[] = {"forward",        "backward",
-                                    "sendForward",    "receiveForward",
-                                    "sendBackward",   "receiveBackward",
-                                    "group"};
+  static const StringRef known[] = {
+      "forward",      "backward",        "sendForward", "receiveForward",
+      "sendBackward", "receiveBackward", "group"};
   return known[kind];
 }
 
@@ -367,10 +370,10 @@ void TablePrinter::printSchedule() {
      << loops
      << "};\n\n// Role, first loop, loops, micro-batches in flight.\n"
         "constexpr StageRow stages[] = {"
-     << stages << "\n};\n\n// Stage s runs the layers bounds[s] to bounds[s + "
-                  "1] of all stacks.\nconstexpr int64_t bounds[] = "
-     << list(schedule.getBounds())
-     << ";\nconstexpr int64_t stackCounts[] = "
+     << stages
+     << "\n};\n\n// Stage s runs the layers bounds[s] to bounds[s + "
+        "1] of all stacks.\nconstexpr int64_t bounds[] = "
+     << list(schedule.getBounds()) << ";\nconstexpr int64_t stackCounts[] = "
      << (schedule.getCounts().empty() ? "{0}" : list(schedule.getCounts()))
      << ";\n";
 }
@@ -431,7 +434,8 @@ void TablePrinter::printTables() {
 
 FailureOr<std::string> TablePrinter::print() {
   if (names.roles.empty() || names.params.empty())
-    return names.mesh->emitError() << "expected a role and a parameter at least";
+    return names.mesh->emitError()
+           << "expected a role and a parameter at least";
   os << "// Everything that depends on the sizes of mesh, model and batch.\n"
         "// Made by parc "
      << comment(options.version)

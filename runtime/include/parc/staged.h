@@ -106,8 +106,8 @@ struct Tables {
   int stageGroup; ///< The group that transfers go through, or -1.
   const ParamRow *params;
   int numParams;
-  int numSlots;       ///< Slot 0 is the value.
-  uint64_t sumSlots;  ///< Bit s: slot s is a sum over one step.
+  int numSlots;      ///< Slot 0 is the value.
+  uint64_t sumSlots; ///< Bit s: slot s is a sum over one step.
   int gradSlot;
   const InputRow *inputs;
   int numInputs;

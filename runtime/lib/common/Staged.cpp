@@ -30,7 +30,8 @@ std::string checkpointName(const ParamRow &row, int64_t layer) {
   std::string name = row.checkpoint;
   size_t at = name.find("{}");
   if (row.layers && at != std::string::npos)
-    name.replace(at, 2, std::to_string(row.layerBase + layer * row.layerStride));
+    name.replace(at, 2,
+                 std::to_string(row.layerBase + layer * row.layerStride));
   return name;
 }
 
