@@ -13,10 +13,10 @@
 #include "parc/InitAll.h"
 #include "NN/NN.h"
 #include "NN/NNPasses.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "parc/Conversion/Passes.h"
 #include "parc/Interfaces/UpstreamModels.h"
 #include "parc/Transforms/Passes.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 void mlir::parc::registerAllDialects(DialectRegistry &registry) {
   registry.insert<ParcDialect, nn::NNDialect, arith::ArithDialect,

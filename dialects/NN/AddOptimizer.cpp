@@ -25,8 +25,8 @@ using namespace mlir::parc;
 
 namespace {
 
-constexpr StringRef kScalars[] = {"lr",           "beta1", "beta2",
-                                  "eps",          "weight_decay", "clip",
+constexpr StringRef kScalars[] = {"lr",          "beta1",        "beta2",
+                                  "eps",         "weight_decay", "clip",
                                   "correction1", "correction2"};
 
 /// Writes the update region of one step.
@@ -125,10 +125,10 @@ StackOp OptimizerBuilder::buildLayerNorms(StackOp layers, Params &params) {
   for (ParamOp param : params)
     types.push_back(
         LayersType::get(builder.getContext(), param.getTensorType()));
-  auto stack = StackOp::create(
-      builder, loc, types, layers.getLayersAttr(), layers.getBeginAttr(),
-      layers.getEndAttr(), UnitAttr(), builder.getI64IntegerAttr(1),
-      ValueRange{}, ValueRange{});
+  auto stack =
+      StackOp::create(builder, loc, types, layers.getLayersAttr(),
+                      layers.getBeginAttr(), layers.getEndAttr(), UnitAttr(),
+                      builder.getI64IntegerAttr(1), ValueRange{}, ValueRange{});
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&stack.getBody());
   body->addArgument(builder.getIndexType(), loc);
@@ -169,10 +169,10 @@ void OptimizerBuilder::updateParam(ParamOp param, Value gradient) {
   if (param.getNoDecay())
     decay = constant(0.0);
   Type type = param.getTensorType();
-  auto update = AdamWOp::create(
-      builder, loc, TypeRange{type, type, type}, value, gradient, m, v,
-      scalars[0], scalars[1], scalars[2], scalars[3], decay, scalars[6],
-      scalars[7], scale);
+  auto update =
+      AdamWOp::create(builder, loc, TypeRange{type, type, type}, value,
+                      gradient, m, v, scalars[0], scalars[1], scalars[2],
+                      scalars[3], decay, scalars[6], scalars[7], scale);
   auto symbol = FlatSymbolRefAttr::get(param.getSymNameAttr());
   StringRef slots[] = {"value", "m", "v"};
   for (auto [slot, result] : llvm::zip(slots, update->getResults()))
@@ -199,7 +199,7 @@ void OptimizerBuilder::buildLayerUpdates(StackOp layers, Params &params,
 LogicalResult OptimizerBuilder::build() {
   collect();
   if (single.empty() && layered.empty())
-    return step.emitOpError()
+    return emitErrorAt(step)
            << "accumulates no gradient; run 'parc-differentiate' first";
   builder.createBlock(&step.getUpdate());
   addArguments(step.getUpdate().front());
@@ -211,8 +211,7 @@ LogicalResult OptimizerBuilder::build() {
         SumSquaresOp::create(builder, loc, scalarType, gradients.back()));
   }
   for (auto &entry : layered) {
-    norms.push_back(
-        buildLayerNorms(entry.second.first, entry.second.second));
+    norms.push_back(buildLayerNorms(entry.second.first, entry.second.second));
     squares.push_back(norms.back().getReducedResults()[0]);
   }
   buildScale(sumOf(squares));

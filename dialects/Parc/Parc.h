@@ -46,6 +46,10 @@ ShardingAttr getSharding(Type type);
 /// `type` with `sharding` as its encoding (null removes it).
 RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding);
 
+/// An error at the place of an op whose text may fill screens: as
+/// `op->emitOpError()`, but the op is not printed.
+InFlightDiagnostic emitErrorAt(Operation *op);
+
 /// The name of the axis of micro-batches, which splits time and not devices.
 inline constexpr StringRef kMicroBatchAxis = "mb";
 /// The name of the axis that stages are placed on.

@@ -33,7 +33,8 @@ void ParcDialect::registerAttributes() {
 //===----------------------------------------------------------------------===//
 
 /// `{"tp", "dp" : 16}`: axes, then the grain.
-static ParseResult parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axes,
+static ParseResult parseAxes(AsmParser &parser,
+                             SmallVectorImpl<StringAttr> &axes,
                              int64_t *grain) {
   if (parser.parseLBrace())
     return failure();
@@ -202,8 +203,8 @@ ShardingAttr ShardingAttr::withoutPartial() const {
 
 ShardingAttr ShardingAttr::withPartial(ReductionKind kind,
                                        ArrayRef<StringAttr> axes) const {
-  return get(getContext(), getDims(),
-             axes.empty() ? ReductionKind::Sum : kind, axes);
+  return get(getContext(), getDims(), axes.empty() ? ReductionKind::Sum : kind,
+             axes);
 }
 
 bool ShardingAttr::splits(StringRef axis) const {

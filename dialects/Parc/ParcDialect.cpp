@@ -26,6 +26,10 @@ using namespace mlir::parc;
 #define GET_TYPEDEF_CLASSES
 #include "Parc/ParcTypes.cpp.inc"
 
+InFlightDiagnostic mlir::parc::emitErrorAt(Operation *op) {
+  return emitError(op->getLoc()) << "'" << op->getName() << "' op ";
+}
+
 void ParcDialect::initialize() {
   registerAttributes();
   addTypes<

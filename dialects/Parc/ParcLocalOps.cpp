@@ -23,20 +23,21 @@ void AllReduceOp::build(OpBuilder &builder, OperationState &state,
 
 LogicalResult RoleOp::verify() {
   if (getStages().empty())
-    return emitOpError() << "expected at least one stage";
+    return emitErrorAt(*this) << "expected at least one stage";
   size_t inputs = getInputs().size();
   if (getForward().front().getNumArguments() < inputs ||
       getBackward().front().getNumArguments() < inputs)
-    return emitOpError() << "expected the step's " << inputs
-                         << " inputs as first arguments of forward and backward";
+    return emitErrorAt(*this)
+           << "expected the step's " << inputs
+           << " inputs as first arguments of forward and backward";
   auto forward = dyn_cast<YieldOp>(getForward().front().getTerminator());
   if (!forward || forward.getNumOperands() < getForwardSends())
-    return emitOpError() << "expected forward to yield at least "
-                         << getForwardSends() << " values to send";
+    return emitErrorAt(*this) << "expected forward to yield at least "
+                              << getForwardSends() << " values to send";
   auto backward = dyn_cast<YieldOp>(getBackward().front().getTerminator());
   if (!backward || backward.getNumOperands() < getBackwardSends())
-    return emitOpError() << "expected backward to yield at least "
-                         << getBackwardSends() << " values to send";
+    return emitErrorAt(*this) << "expected backward to yield at least "
+                              << getBackwardSends() << " values to send";
   return success();
 }
 

@@ -29,22 +29,24 @@ static LogicalResult verifyOrder(MeshOp op, ArrayAttr order) {
   llvm::StringSet<> seen;
   for (auto axis : order.getAsRange<StringAttr>()) {
     if (!op.hasAxis(axis))
-      return op.emitOpError()
-             << "orders axis '" << axis.getValue() << "', which it does not have";
+      return op.emitOpError() << "orders axis '" << axis.getValue()
+                              << "', which it does not have";
     if (!seen.insert(axis.getValue()).second)
       return op.emitOpError()
              << "orders axis '" << axis.getValue() << "' twice";
   }
   if (seen.size() != op.getAxes().size())
-    return op.emitOpError() << "expected an order of all " << op.getAxes().size()
-                            << " axes, got " << seen.size();
+    return op.emitOpError()
+           << "expected an order of all " << op.getAxes().size()
+           << " axes, got " << seen.size();
   return success();
 }
 
 LogicalResult MeshOp::verify() {
   if (getAxes().size() != getSizes().size())
-    return emitOpError() << "expected one size an axis, got " << getAxes().size()
-                         << " axes and " << getSizes().size() << " sizes";
+    return emitOpError() << "expected one size an axis, got "
+                         << getAxes().size() << " axes and "
+                         << getSizes().size() << " sizes";
   llvm::StringSet<> seen;
   int64_t product = 1;
   for (auto [axis, size] :
@@ -88,10 +90,10 @@ static LogicalResult verifyBox(ParamOp op, CheckpointAttr checkpoint) {
     return success();
   if (checkpoint.getShape().size() != shape.size() ||
       checkpoint.getOffsets().size() != shape.size())
-    return op.emitOpError() << "expected a checkpoint box of " << shape.size()
-                            << " dimensions, got "
-                            << checkpoint.getShape().size() << " and "
-                            << checkpoint.getOffsets().size() << " offsets";
+    return op.emitOpError()
+           << "expected a checkpoint box of " << shape.size()
+           << " dimensions, got " << checkpoint.getShape().size() << " and "
+           << checkpoint.getOffsets().size() << " offsets";
   for (auto [dim, size] : llvm::enumerate(shape)) {
     int64_t offset = checkpoint.getOffsets()[dim], end;
     if (offset < 0 || llvm::AddOverflow(offset, size, end) ||
@@ -129,9 +131,8 @@ std::string ParamOp::getCheckpointName(int64_t layer) {
       getCheckpoint() ? getCheckpoint()->getName() : StringRef(getSymName());
   size_t hole = name.find("{}");
   if (hole == StringRef::npos)
-    return getLayers() && !getCheckpoint()
-               ? (name + "." + Twine(layer)).str()
-               : name.str();
+    return getLayers() && !getCheckpoint() ? (name + "." + Twine(layer)).str()
+                                           : name.str();
   int64_t number = layer * static_cast<int64_t>(getLayerStride()) +
                    static_cast<int64_t>(getLayerBase());
   return (name.take_front(hole) + Twine(number) + name.drop_front(hole + 2))
@@ -144,22 +145,23 @@ static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
   auto param = tables.lookupNearestSymbolFrom<ParamOp>(
       op->getParentOfType<ModuleOp>(), symbol);
   if (!param)
-    return op->emitOpError() << "names parameter " << symbol
-                             << ", which is not declared";
+    return op->emitOpError()
+           << "names parameter " << symbol << ", which is not declared";
   auto tensor = cast<RankedTensorType>(type), whole = param.getTensorType();
   ShardingAttr sharding = param.getShardingAttr();
   bool fits = tensor.getRank() == whole.getRank();
   // In a local program the dimensions that are split are smaller.
   for (int64_t dim = 0; fits && dim < whole.getRank(); ++dim)
-    fits = tensor.getDimSize(dim) == whole.getDimSize(dim) ||
-           (sharding && !sharding.getDims()[dim].empty() &&
-            !tensor.getEncoding());
+    fits =
+        tensor.getDimSize(dim) == whole.getDimSize(dim) ||
+        (sharding && !sharding.getDims()[dim].empty() && !tensor.getEncoding());
   if (!fits)
     return op->emitOpError() << "expected the shape of parameter " << symbol
                              << ", " << whole << ", got " << tensor;
   if (param.getLayers() && !op->getParentOfType<StackOp>())
-    return op->emitOpError() << "uses parameter " << symbol
-                             << ", which each layer has one of, outside a stack";
+    return op->emitOpError()
+           << "uses parameter " << symbol
+           << ", which each layer has one of, outside a stack";
   return success();
 }
 
@@ -180,33 +182,35 @@ LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
 LogicalResult StepOp::verify() {
   Block &micro = getMicro().front();
   if (micro.getNumArguments() != getInputs().size())
-    return emitOpError() << "expected one micro argument an input, got "
-                         << micro.getNumArguments() << " for "
-                         << getInputs().size() << " inputs";
+    return emitErrorAt(*this) << "expected one micro argument an input, got "
+                              << micro.getNumArguments() << " for "
+                              << getInputs().size() << " inputs";
   for (auto [index, argument] : llvm::enumerate(micro.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || type.getRank() < 1)
-      return emitOpError() << "expected input " << getInputs()[index]
-                           << " to be a tensor whose first dimension is the "
-                              "batch, got "
-                           << argument.getType();
+      return emitErrorAt(*this)
+             << "expected input " << getInputs()[index]
+             << " to be a tensor whose first dimension is the "
+                "batch, got "
+             << argument.getType();
   }
   auto yield = dyn_cast<YieldOp>(micro.getTerminator());
   if (!yield || yield.getNumOperands() < 2)
-    return emitOpError() << "expected the micro region to yield the summed loss "
-                            "and the number of valid tokens";
+    return emitErrorAt(*this)
+           << "expected the micro region to yield the summed loss "
+              "and the number of valid tokens";
   if (getUpdate().empty())
     return success();
   Block &update = getUpdate().front();
   if (update.getNumArguments() != yield.getNumOperands() + getScalars().size())
-    return emitOpError() << "expected " << yield.getNumOperands() << " sums and "
-                         << getScalars().size()
-                         << " scalars as update arguments, got "
-                         << update.getNumArguments();
+    return emitErrorAt(*this)
+           << "expected " << yield.getNumOperands() << " sums and "
+           << getScalars().size() << " scalars as update arguments, got "
+           << update.getNumArguments();
   if (update.getTerminator()->getNumOperands() != getResults().size())
-    return emitOpError() << "expected the update region to yield "
-                         << getResults().size() << " results, got "
-                         << update.getTerminator()->getNumOperands();
+    return emitErrorAt(*this)
+           << "expected the update region to yield " << getResults().size()
+           << " results, got " << update.getTerminator()->getNumOperands();
   return success();
 }
 
@@ -238,36 +242,37 @@ static LogicalResult verifyStackArguments(StackOp op) {
   Block *block = op.getBlock();
   size_t expected = 1 + op.getCarry().size() + op.getEach().size();
   if (block->getNumArguments() != expected)
-    return op.emitOpError() << "expected a body of " << expected
-                            << " arguments (layer, carried, each), got "
-                            << block->getNumArguments();
+    return emitErrorAt(op) << "expected a body of " << expected
+                           << " arguments (layer, carried, each), got "
+                           << block->getNumArguments();
   if (!block->getArgument(0).getType().isIndex())
-    return op.emitOpError() << "expected the layer's index first, got "
-                            << block->getArgument(0).getType();
+    return emitErrorAt(op) << "expected the layer's index first, got "
+                           << block->getArgument(0).getType();
   for (auto [carry, argument] :
        llvm::zip(op.getCarry(), op.getCarryArguments()))
     if (carry.getType() != argument.getType())
-      return op.emitOpError() << "carries " << carry.getType()
-                              << " into an argument of " << argument.getType();
+      return emitErrorAt(op) << "carries " << carry.getType()
+                             << " into an argument of " << argument.getType();
   for (auto [each, argument] : llvm::zip(op.getEach(), op.getEachArguments()))
     if (cast<LayersType>(each.getType()).getElement() != argument.getType())
-      return op.emitOpError() << "takes an element of " << each.getType()
-                              << " into an argument of " << argument.getType();
+      return emitErrorAt(op) << "takes an element of " << each.getType()
+                             << " into an argument of " << argument.getType();
   return success();
 }
 
 LogicalResult StackOp::verify() {
   int64_t begin = getBegin(), end = getEnd();
   if (begin < 0 || begin > end)
-    return emitOpError() << "expected a range of layers, got " << begin << " to "
-                         << end;
+    return emitErrorAt(*this)
+           << "expected a range of layers, got " << begin << " to " << end;
   if (failed(verifyStackArguments(*this)))
     return failure();
   auto yield = dyn_cast<YieldOp>(getBlock()->getTerminator());
   if (!yield || yield.getNumOperands() != getNumResults() ||
       getNumResults() < getCarry().size() + getReductions())
-    return emitOpError() << "expected the body to yield " << getNumResults()
-                         << " values (carried, reduced, each)";
+    return emitErrorAt(*this)
+           << "expected the body to yield " << getNumResults()
+           << " values (carried, reduced, each)";
   size_t firstEach = getCarry().size() + getReductions();
   for (auto [index, value, result] :
        llvm::enumerate(yield.getValues(), getResults())) {
@@ -277,12 +282,12 @@ LogicalResult StackOp::verify() {
       expected = layers ? layers.getElement() : Type();
     }
     if (value.getType() != expected)
-      return emitOpError() << "yields " << value.getType()
-                           << " for a result of type " << result.getType();
+      return emitErrorAt(*this) << "yields " << value.getType()
+                                << " for a result of type " << result.getType();
     if (index < getCarry().size() &&
         getCarry()[index].getType() != result.getType())
-      return emitOpError() << "carries " << getCarry()[index].getType()
-                           << " but results in " << result.getType();
+      return emitErrorAt(*this) << "carries " << getCarry()[index].getType()
+                                << " but results in " << result.getType();
   }
   return success();
 }
@@ -307,11 +312,11 @@ LogicalResult ConstraintOp::buildGradient(OpBuilder &builder,
                                           ArrayRef<bool> wanted,
                                           SmallVectorImpl<Value> &gradients) {
   Value gradient = resultGradients[0];
-  gradients.push_back(gradient && wanted[0]
-                          ? ConstraintOp::create(builder, getLoc(), gradient,
-                                                 getSharding())
-                                .getResult()
-                          : Value());
+  gradients.push_back(
+      gradient && wanted[0]
+          ? ConstraintOp::create(builder, getLoc(), gradient, getSharding())
+                .getResult()
+          : Value());
   return success();
 }
 

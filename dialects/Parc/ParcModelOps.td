@@ -287,12 +287,12 @@ def Parc_ConstraintOp : Parc_Op<"constraint", [Pure, SameOperandsAndResultType,
 
     Example:
     ```mlir
-    %y = parc.constraint %x, #parc.sharding<[{"dp"}, {}, {"tp"} ]> : tensor<4x16x32xf32>
+    %y = parc.constraint %x : tensor<4x16x32xf32> to #parc.sharding<[{"dp"}, {}, {"tp"} ]>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, Parc_ShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `,` $sharding attr-dict `:` type($result)";
+  let assemblyFormat = "$input `:` type($result) `to` qualified($sharding) attr-dict";
   let hasVerifier = 1;
 }
 

@@ -128,8 +128,8 @@ double LayoutChoice::bytes(Value value, const ValueFactors &dims,
   MLIRContext *context = op->getContext();
   SmallVector<DimShardingAttr> split;
   for (auto [dim, now] : llvm::zip(dimsOf(dims, current), have.getDims()))
-    split.push_back(DimShardingAttr::get(
-        context, dim, dim.empty() ? 1 : now.getGrain()));
+    split.push_back(
+        DimShardingAttr::get(context, dim, dim.empty() ? 1 : now.getGrain()));
   auto chosen = ShardingAttr::get(context, split, ReductionKind::Sum,
                                   ArrayRef<StringAttr>{});
   if (!isResult)
@@ -222,9 +222,9 @@ static bool staysPartial(Operation *op, ArrayRef<unsigned> set,
     return isa<RankedTensorType>(use.get().getType()) &&
            !(dest && dest.isDpsInit(&use));
   });
-  return counted.size() > 1 ? after < before
-                            : tensors == 1 && !partial.empty() &&
-                                  after <= before;
+  return counted.size() > 1
+             ? after < before
+             : tensors == 1 && !partial.empty() && after <= before;
 }
 
 OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
@@ -232,8 +232,7 @@ OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
                                   ArrayRef<ShardingAttr> wishes,
                                   const AxisSizes &axes) {
   OpLayout layout;
-  layout.factorAxes =
-      LayoutChoice(op, factors, operands, wishes, axes).best();
+  layout.factorAxes = LayoutChoice(op, factors, operands, wishes, axes).best();
   for (const auto &set : factors.linear) {
     Axes partial;
     if (!staysPartial(op, set, operands, layout.factorAxes, axes, partial))
@@ -268,7 +267,8 @@ bool mlir::parc::isZero(Value value) {
 static std::string printed(ArrayRef<StringAttr> axes) {
   std::string text = "{";
   llvm::raw_string_ostream os(text);
-  llvm::interleaveComma(axes, os, [&](StringAttr axis) { os << axis.getValue(); });
+  llvm::interleaveComma(axes, os,
+                        [&](StringAttr axis) { os << axis.getValue(); });
   return text + "}";
 }
 
@@ -303,9 +303,8 @@ static LogicalResult verifyDims(Operation *op, Value value, StringRef role,
 
 /// A partial operand is a sum and enters through a linear set all of which is
 /// partial over the same axes.
-static LogicalResult verifyPartialOperands(Operation *op,
-                                           const OpFactors &factors,
-                                           Axes &carried) {
+static LogicalResult
+verifyPartialOperands(Operation *op, const OpFactors &factors, Axes &carried) {
   SmallVector<unsigned> partialOperands;
   for (auto [index, type] : llvm::enumerate(op->getOperandTypes())) {
     ShardingAttr sharding = getSharding(type);

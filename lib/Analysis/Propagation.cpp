@@ -73,6 +73,7 @@ void Propagation::merge(unsigned a, unsigned b) {
 }
 
 unsigned Propagation::rowOf(Value value) const {
+  assert(valueRows.contains(value) && "a value made after propagation");
   return find(valueRows.lookup(value));
 }
 
@@ -88,7 +89,8 @@ void Propagation::tieStack(StackOp stack) {
   }
   for (auto [value, result] : llvm::zip(yielded, stack.getResults()))
     tie(value, result);
-  for (auto [each, argument] : llvm::zip(stack.getEach(), stack.getEachArguments()))
+  for (auto [each, argument] :
+       llvm::zip(stack.getEach(), stack.getEachArguments()))
     tie(each, argument);
 }
 
@@ -127,10 +129,12 @@ LogicalResult Propagation::collect(Block &block) {
       FailureOr<OpFactors> opFactors = shardable.getFactors();
       if (failed(opFactors))
         return emitError(op.getLoc())
-               << "'" << op.getName() << "' does not tell what can be split in it";
+               << "'" << op.getName()
+               << "' does not tell what can be split in it";
       factors.insert({&op, std::move(*opFactors)});
     } else if (!op.hasTrait<OpTrait::IsTerminator>() && !isa<ObserveOp>(op) &&
-               op.getNumResults() > 0 && !op.hasTrait<OpTrait::ConstantLike>()) {
+               op.getNumResults() > 0 &&
+               !op.hasTrait<OpTrait::ConstantLike>()) {
       if (llvm::any_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>))
         return emitError(op.getLoc())
                << "'" << op.getName()
@@ -173,6 +177,13 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
         return emitError(loc) << "unknown axis '" << axis.getValue()
                               << "' in a sharding; the mesh has no such axis";
       constrained.insert(axis.getValue());
+      for (auto [other, otherPlace] : llvm::enumerate(rows[row]))
+        if (other != index && llvm::is_contained(otherPlace.axes, axis))
+          return emitError(loc)
+                 << "conflicting shardings of one value: axis '"
+                 << axis.getValue() << "' splits dimension "
+                 << std::min<size_t>(index, other) << " and dimension "
+                 << std::max<size_t>(index, other) << "; remove one";
     }
     if (place.axes.empty())
       place.axes.assign(dim.getAxes().begin(), dim.getAxes().end());
@@ -191,8 +202,8 @@ LogicalResult Propagation::seed() {
                          sharding)))
         return failure();
   WalkResult result = module.walk([&](ConstraintOp op) {
-    return WalkResult(seedRow(op.getLoc(), rowOf(op.getResult()),
-                              op.getSharding()));
+    return WalkResult(
+        seedRow(op.getLoc(), rowOf(op.getResult()), op.getSharding()));
   });
   return failure(result.wasInterrupted());
 }
@@ -290,27 +301,35 @@ void Propagation::spread() {
 // Results
 //===----------------------------------------------------------------------===//
 
-LogicalResult Propagation::check() {
-  for (unsigned row = 0; row < rows.size(); ++row) {
-    if (find(row) != row || !types[row])
+LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
+  for (auto [dim, place] : llvm::enumerate(rows[row])) {
+    int64_t parts = axes.product(place.axes);
+    int64_t size = types[row].getDimSize(dim), units = size / place.grain;
+    if (parts <= units)
       continue;
-    for (auto [dim, place] : llvm::enumerate(rows[row])) {
-      int64_t parts = axes.product(place.axes);
-      int64_t size = types[row].getDimSize(dim), units = size / place.grain;
-      if (parts <= units)
-        continue;
-      InFlightDiagnostic diag = emitError(locations[row]);
-      diag << "more parts than units: dimension " << dim << " of size " << size
-           << " has " << units << " units";
-      if (place.grain > 1)
-        diag << " of " << place.grain;
-      diag << ", expected at least " << parts << " for";
-      for (StringAttr axis : place.axes)
-        diag << " " << axis.getValue() << "=" << axes.of(axis);
-      diag << "; make the axis smaller";
-      return diag;
-    }
+    InFlightDiagnostic diag = emitError(locations[row]);
+    diag << "more parts than units: dimension " << dim << " of " << name
+         << ", of size " << size << ", has " << units << " units";
+    if (place.grain > 1)
+      diag << " of " << place.grain << " elements";
+    diag << ", expected at least " << parts << " for";
+    for (StringAttr axis : place.axes)
+      diag << " " << axis.getValue() << "=" << axes.of(axis);
+    diag << "; make the axis at most " << units;
+    return diag;
   }
+  return success();
+}
+
+LogicalResult Propagation::check() {
+  // Parameters first: their names say most.
+  for (ParamOp param : module.getOps<ParamOp>())
+    if (failed(checkRow(find(paramRows.lookup(param.getSymName())),
+                        "parameter '" + param.getSymName() + "'")))
+      return failure();
+  for (unsigned row = 0; row < rows.size(); ++row)
+    if (find(row) == row && types[row] && failed(checkRow(row, "a value")))
+      return failure();
   return success();
 }
 
@@ -320,8 +339,8 @@ Propagation::withGrains(Value value,
   SmallVector<DimShardingAttr> result;
   const SmallVector<DimPlace> &places = rows[rowOf(value)];
   for (auto [axesOfDim, place] : llvm::zip(dims, places))
-    result.push_back(DimShardingAttr::get(
-        context, axesOfDim, axesOfDim.empty() ? 1 : place.grain));
+    result.push_back(DimShardingAttr::get(context, axesOfDim,
+                                          axesOfDim.empty() ? 1 : place.grain));
   return ShardingAttr::get(context, result, ReductionKind::Sum,
                            ArrayRef<StringAttr>{});
 }
@@ -341,6 +360,5 @@ ShardingAttr Propagation::layoutOf(Value value) const {
 }
 
 ShardingAttr Propagation::layoutOf(ParamOp param) const {
-  return toSharding(context,
-                    rows[find(paramRows.lookup(param.getSymName()))]);
+  return toSharding(context, rows[find(paramRows.lookup(param.getSymName()))]);
 }

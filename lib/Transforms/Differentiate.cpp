@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "parc/Transforms/Passes.h"
 #include "mlir/IR/IRMapping.h"
+#include "parc/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::parc {
@@ -44,7 +44,8 @@ public:
   LogicalResult run();
 
 private:
-  /// Marks the values that depend on a parameter, in `block` and the stacks in it.
+  /// Marks the values that depend on a parameter, in `block` and the stacks in
+  /// it.
   void markActive(Block &block);
   bool markStack(StackOp stack);
   bool isActive(Value value) { return active.contains(value); }
@@ -108,6 +109,13 @@ void Differentiator::markActive(Block &block) {
 
 void Differentiator::addGradient(OpBuilder &builder, Value value,
                                  Value gradient) {
+  // Each use of a parameter accumulates by itself: uses may end up on different
+  // stages, and their sum is what the slot is for.
+  if (auto load = value.getDefiningOp<LoadOp>()) {
+    AccumulateOp::create(builder, load.getLoc(), load.getParamAttr(), gradient,
+                         builder.getStringAttr("grad"));
+    return;
+  }
   Value &slot = gradients[value];
   slot = slot ? arith::AddFOp::create(builder, value.getLoc(), slot, gradient)
                     .getResult()
@@ -129,11 +137,6 @@ LogicalResult Differentiator::reverseOp(Operation *op, OpBuilder &builder) {
     resultGradients.push_back(takeGradient(result));
   if (llvm::none_of(resultGradients, [](Value v) { return !!v; }))
     return success();
-  if (auto load = dyn_cast<LoadOp>(op)) {
-    AccumulateOp::create(builder, load.getLoc(), load.getParamAttr(),
-                         resultGradients[0], builder.getStringAttr("grad"));
-    return success();
-  }
   if (auto stack = dyn_cast<StackOp>(op))
     return reverseStack(stack, builder);
   SmallVector<bool> wanted;
@@ -151,7 +154,8 @@ LogicalResult Differentiator::reverseOp(Operation *op, OpBuilder &builder) {
   if (failed(differentiable.buildGradient(builder, resultGradients, wanted,
                                           operandGradients)))
     return failure();
-  for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients))
+  for (auto [operand, gradient] :
+       llvm::zip(op->getOperands(), operandGradients))
     if (gradient && isActive(operand))
       addGradient(builder, operand, gradient);
   return success();
@@ -171,12 +175,13 @@ LogicalResult Differentiator::reverseBlock(Block &block, OpBuilder &builder) {
 // Stacks
 //===----------------------------------------------------------------------===//
 
-/// Active float values from outside that the stack's body uses.
+/// Active values from outside that the stack's body uses. Parameters are not
+/// among them: their uses accumulate inside.
 SetVector<Value> activeCaptures(StackOp stack, const DenseSet<Value> &active) {
   SetVector<Value> captures;
   stack.getBody().walk([&](Operation *op) {
     for (Value operand : op->getOperands())
-      if (active.contains(operand) &&
+      if (active.contains(operand) && !operand.getDefiningOp<LoadOp>() &&
           !stack.getBody().isAncestor(operand.getParentRegion()))
         captures.insert(operand);
   });
@@ -240,7 +245,7 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
   Location loc = stack.getLoc();
   for (Value result : stack.getEachResults())
     if (takeGradient(result))
-      return stack.emitOpError()
+      return emitErrorAt(stack)
              << "has per-layer results that the loss depends on, which cannot "
                 "be differentiated; carry or reduce them instead";
 
@@ -259,7 +264,8 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
     types.push_back(capture.getType());
   auto backward = StackOp::create(
       builder, loc, types, stack.getLayersAttr(), stack.getBeginAttr(),
-      stack.getEndAttr(), stack.getReverse() ? UnitAttr() : builder.getUnitAttr(),
+      stack.getEndAttr(),
+      stack.getReverse() ? UnitAttr() : builder.getUnitAttr(),
       builder.getI64IntegerAttr(captures.size()), carried, ValueRange{});
   Block *block = builder.createBlock(&backward.getBody());
   block->addArgument(builder.getIndexType(), loc);
@@ -336,11 +342,10 @@ LogicalResult Differentiator::run() {
   Value loss = yield->getOperand(0);
   auto type = dyn_cast<RankedTensorType>(loss.getType());
   if (!type || type.getRank() != 0 || !isFloatTensor(type))
-    return step.emitOpError() << "expected a loss of rank 0, got "
-                              << loss.getType();
+    return emitErrorAt(step)
+           << "expected a loss of rank 0, got " << loss.getType();
   if (!isActive(loss))
-    return step.emitOpError()
-           << "yields a loss that depends on no parameter";
+    return emitErrorAt(step) << "yields a loss that depends on no parameter";
   OpBuilder builder(yield);
   gradients[loss] = splat(builder, loss.getLoc(), type, 1.0);
   return reverseBlock(micro, builder);

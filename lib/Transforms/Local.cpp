@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardLowering.h"
-#include "parc/Transforms/Passes.h"
 #include "mlir/IR/IRMapping.h"
+#include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
 #define GEN_PASS_DEF_LOCAL
@@ -59,8 +59,7 @@ private:
 
 Type Localizer::convertType(Type type) {
   if (auto layers = dyn_cast<LayersType>(type))
-    return LayersType::get(type.getContext(),
-                           convertType(layers.getElement()));
+    return LayersType::get(type.getContext(), convertType(layers.getElement()));
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return localType(tensor, getSharding(tensor), axes);
   return type;
@@ -74,14 +73,14 @@ SmallVector<Value> Localizer::mapped(ValueRange values) {
 }
 
 static ArrayAttr axesAttr(DimShardingAttr dim) {
-  return ArrayAttr::get(dim.getContext(),
-                        SmallVector<Attribute>(dim.getAxes().begin(),
-                                               dim.getAxes().end()));
+  return ArrayAttr::get(
+      dim.getContext(),
+      SmallVector<Attribute>(dim.getAxes().begin(), dim.getAxes().end()));
 }
 
 /// The local extents of every dimension of every result.
-SmallVector<SmallVector<OpFoldResult>>
-Localizer::sizesOf(Operation *op, OpBuilder &builder) {
+SmallVector<SmallVector<OpFoldResult>> Localizer::sizesOf(Operation *op,
+                                                          OpBuilder &builder) {
   SmallVector<SmallVector<OpFoldResult>> result;
   for (Type type : op->getResultTypes()) {
     auto &sizes = result.emplace_back();
@@ -95,12 +94,12 @@ Localizer::sizesOf(Operation *op, OpBuilder &builder) {
         continue;
       }
       DimShardingAttr split = getSharding(type).getDims()[dim];
-      sizes.push_back(PartSizeOp::create(
-                          builder, op->getLoc(), builder.getIndexType(),
-                          axesAttr(split),
-                          builder.getI64IntegerAttr(global.getDimSize(dim)),
-                          builder.getI64IntegerAttr(split.getGrain()))
-                          .getResult());
+      sizes.push_back(
+          PartSizeOp::create(builder, op->getLoc(), builder.getIndexType(),
+                             axesAttr(split),
+                             builder.getI64IntegerAttr(global.getDimSize(dim)),
+                             builder.getI64IntegerAttr(split.getGrain()))
+              .getResult());
     }
   }
   return result;
@@ -133,7 +132,8 @@ void Localizer::setOffsets(ShardableOpInterface op, Operation *local,
       Value start = PartStartOp::create(
           builder, op->getLoc(), builder.getIndexType(), axesAttr(split),
           builder.getI64IntegerAttr(size / minor),
-          builder.getI64IntegerAttr(std::max<int64_t>(split.getGrain() / minor, 1)));
+          builder.getI64IntegerAttr(
+              std::max<int64_t>(split.getGrain() / minor, 1)));
       cast<ShardableOpInterface>(local).setFactorOffset(builder, dim.front(),
                                                         start);
     }
@@ -172,11 +172,11 @@ LogicalResult Localizer::convertStack(StackOp stack, OpBuilder &builder) {
   SmallVector<Type> types;
   for (Type type : stack.getResultTypes())
     types.push_back(convertType(type));
-  auto local = StackOp::create(
-      builder, stack.getLoc(), types, stack.getLayersAttr(),
-      stack.getBeginAttr(), stack.getEndAttr(), stack.getReverseAttr(),
-      stack.getReductionsAttr(), mapped(stack.getCarry()),
-      mapped(stack.getEach()));
+  auto local =
+      StackOp::create(builder, stack.getLoc(), types, stack.getLayersAttr(),
+                      stack.getBeginAttr(), stack.getEndAttr(),
+                      stack.getReverseAttr(), stack.getReductionsAttr(),
+                      mapped(stack.getCarry()), mapped(stack.getEach()));
   Block &body = local.getBody().emplaceBlock();
   addArguments(*stack.getBlock(), body);
   for (auto [from, to] : llvm::zip(stack.getResults(), local.getResults()))
@@ -186,9 +186,8 @@ LogicalResult Localizer::convertStack(StackOp stack, OpBuilder &builder) {
 
 LogicalResult Localizer::convertOp(Operation *op, OpBuilder &builder) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
-    FailureOr<Value> value =
-        lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()), axes,
-                     counts);
+    FailureOr<Value> value = lowerReshard(
+        builder, reshard, mapping.lookup(reshard.getInput()), axes, counts);
     if (succeeded(value))
       mapping.map(reshard.getResult(), *value);
     return success(succeeded(value));

@@ -142,9 +142,8 @@ void ReshardSequence::reduce() {
   value = AllReduceOp::create(builder, op.getLoc(), kind, value, attr(over),
                               op.getWhyAttr());
   ++counts.allReduce;
-  llvm::erase_if(partial, [&](StringAttr axis) {
-    return llvm::is_contained(over, axis);
-  });
+  llvm::erase_if(
+      partial, [&](StringAttr axis) { return llvm::is_contained(over, axis); });
 }
 
 /// A split that leaves one dimension for another: an all-to-all.
@@ -162,11 +161,11 @@ void ReshardSequence::move() {
         continue;
       current[from].clear();
       current[to] = moved;
-      value = AllToAllOp::create(
-          builder, op.getLoc(), localTypeNow(), value, attr(from),
-          attr(type.getDimSize(from)), attr(grains[from]), attr(to),
-          attr(type.getDimSize(to)), attr(grains[to]), attr(moved),
-          op.getWhyAttr());
+      value = AllToAllOp::create(builder, op.getLoc(), localTypeNow(), value,
+                                 attr(from), attr(type.getDimSize(from)),
+                                 attr(grains[from]), attr(to),
+                                 attr(type.getDimSize(to)), attr(grains[to]),
+                                 attr(moved), op.getWhyAttr());
       ++counts.allToAll;
     }
 }
@@ -177,10 +176,10 @@ void ReshardSequence::gather() {
     if (tail.empty())
       continue;
     current[dim].resize(commonPrefix(dim));
-    value = AllGatherOp::create(
-        builder, op.getLoc(), localTypeNow(), value, attr(dim),
-        attr(type.getDimSize(dim)), attr(grains[dim]), attr(tail),
-        attr(current[dim]), op.getWhyAttr());
+    value = AllGatherOp::create(builder, op.getLoc(), localTypeNow(), value,
+                                attr(dim), attr(type.getDimSize(dim)),
+                                attr(grains[dim]), attr(tail),
+                                attr(current[dim]), op.getWhyAttr());
     ++counts.allGather;
   }
 }
@@ -208,8 +207,8 @@ void ReshardSequence::own() {
   if (over.empty() || target.getKind() != ReductionKind::Sum ||
       isZero(op.getInput()))
     return;
-  value = OwnOp::create(builder, op.getLoc(), value.getType(), value,
-                        attr(over));
+  value =
+      OwnOp::create(builder, op.getLoc(), value.getType(), value, attr(over));
 }
 
 FailureOr<Value> ReshardSequence::run() {

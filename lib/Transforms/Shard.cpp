@@ -7,8 +7,8 @@
 ///
 /// \file
 /// Writes the layouts that propagation and strategy found down as encodings,
-/// op by op in program order, and inserts a reshard wherever a value is needed in
-/// another layout than it is made in.
+/// op by op in program order, and inserts a reshard wherever a value is needed
+/// in another layout than it is made in.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -44,6 +44,11 @@ private:
   void finishAccumulates();
 
   static void setLayout(Value value, ShardingAttr sharding);
+  /// What is stored lies as the parameter does. The value itself cannot be
+  /// asked: it may be a reshard by now, of which propagation knows nothing.
+  ShardingAttr layoutOfParam(FlatSymbolRefAttr param) {
+    return propagation.layoutOf(module.lookupSymbol<ParamOp>(param));
+  }
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
   void requireInits(Operation *op);
@@ -71,8 +76,8 @@ void Sharder::setLayout(Value value, ShardingAttr sharding) {
   Type type = value.getType();
   if (auto layers = dyn_cast<LayersType>(type)) {
     auto tensor = cast<RankedTensorType>(layers.getElement());
-    value.setType(LayersType::get(type.getContext(),
-                                  withSharding(tensor, sharding)));
+    value.setType(
+        LayersType::get(type.getContext(), withSharding(tensor, sharding)));
     return;
   }
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -110,8 +115,8 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
            ", which " + reader + " reads whole";
   }
   if (to.isPartial() && !from.isPartial())
-    return made + " is added to a partial sum over " +
-           listed(to.getPartial()) + " by " + reader;
+    return made + " is added to a partial sum over " + listed(to.getPartial()) +
+           " by " + reader;
   return made + " is laid out otherwise than " + reader + " reads it";
 }
 
@@ -163,7 +168,8 @@ ShardingAttr Sharder::operandLayout(Operation *op, unsigned index,
       for (unsigned factor : ArrayRef(dimFactors).drop_front())
         grain *= factors.factors[factor].size;
     }
-    split.push_back(DimShardingAttr::get(tensor.getContext(), axesOfDim, grain));
+    split.push_back(
+        DimShardingAttr::get(tensor.getContext(), axesOfDim, grain));
   }
   bool carried = llvm::is_contained(layout.carriedOperands, index);
   return ShardingAttr::get(tensor.getContext(), split, ReductionKind::Sum,
@@ -208,10 +214,10 @@ LogicalResult Sharder::shardOp(Operation *op) {
     Axes partial;
     if (failed(newPartial(factors, factors.results[index], layout.factorAxes,
                           kind, partial)))
-      return emitError(op->getLoc())
-             << "'" << op->getName()
-             << "' would be partial by two kinds of reduction; constrain one of "
-                "its dimensions";
+      return emitError(op->getLoc()) << "'" << op->getName()
+                                     << "' would be partial by two kinds of "
+                                        "reduction; constrain one of "
+                                        "its dimensions";
     for (StringAttr axis : layout.carriedPartial)
       if (!llvm::is_contained(partial, axis))
         partial.push_back(axis);
@@ -225,8 +231,8 @@ LogicalResult Sharder::shardOp(Operation *op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (dest && dest.isDpsInit(&operand))
       continue;
-    if (ShardingAttr wanted = operandLayout(op, operand.getOperandNumber(),
-                                            factors, layout))
+    if (ShardingAttr wanted =
+            operandLayout(op, operand.getOperandNumber(), factors, layout))
       require(operand, wanted);
   }
   requireInits(op);
@@ -244,7 +250,8 @@ LogicalResult Sharder::shardStack(StackOp stack) {
     require(operand, wanted);
     setLayout(argument, wanted);
   }
-  for (auto [each, argument] : llvm::zip(stack.getEach(), stack.getEachArguments()))
+  for (auto [each, argument] :
+       llvm::zip(stack.getEach(), stack.getEachArguments()))
     argument.setType(cast<LayersType>(each.getType()).getElement());
   if (failed(shardBlock(*stack.getBlock())))
     return failure();
@@ -273,16 +280,22 @@ LogicalResult Sharder::shardBlock(Block &block) {
     if (auto load = dyn_cast<LoadOp>(operation)) {
       ShardingAttr layout = propagation.layoutOf(load.getResult());
       if (load.getSlot() == "grad")
-        if (auto it = slotPartial.find(load.getParam()); it != slotPartial.end())
+        if (auto it = slotPartial.find(load.getParam());
+            it != slotPartial.end())
           layout = layout.withPartial(ReductionKind::Sum, it->second);
       setLayout(load.getResult(), layout);
     } else if (auto store = dyn_cast<StoreOp>(operation)) {
-      require(store.getInputMutable(), propagation.layoutOf(store.getInput()));
+      require(store.getInputMutable(), layoutOfParam(store.getParamAttr()));
     } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
       ShardingAttr have = getSharding(accumulate.getInput().getType());
+      ShardingAttr wanted = layoutOfParam(accumulate.getParamAttr());
+      // A sum over axes that split the slot is scattered at once.
+      Axes partial;
+      for (StringAttr axis : have.getPartial())
+        if (!wanted.splits(axis))
+          partial.push_back(axis);
       require(accumulate.getInputMutable(),
-              propagation.layoutOf(accumulate.getInput())
-                  .withPartial(have.getKind(), have.getPartial()));
+              wanted.withPartial(have.getKind(), partial));
       accumulates.push_back(accumulate);
     } else if (auto stack = dyn_cast<StackOp>(operation)) {
       if (failed(shardStack(stack)))
@@ -308,7 +321,8 @@ void Sharder::finishAccumulates() {
   };
   for (AccumulateOp accumulate : accumulates) {
     Axes &all = slotPartial[accumulate.getParam()];
-    for (StringAttr axis : getSharding(accumulate.getInput().getType()).getPartial())
+    for (StringAttr axis :
+         getSharding(accumulate.getInput().getType()).getPartial())
       if (!llvm::is_contained(all, axis))
         all.push_back(axis);
     tableOrder(all);
@@ -323,6 +337,7 @@ void Sharder::finishAccumulates() {
               have.withPartial(ReductionKind::Sum, all));
   }
   // Accumulation discharges the axis of micro-batches.
+  // order-free: each entry is changed by itself.
   for (auto &entry : slotPartial)
     llvm::erase_if(entry.second, [](StringAttr axis) {
       return axis.getValue() == kMicroBatchAxis;

@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "StagePlan.h"
+#include "mlir/IR/IRMapping.h"
 #include "parc/Analysis/Layouts.h"
 #include "parc/Transforms/Passes.h"
-#include "mlir/IR/IRMapping.h"
 
 namespace mlir::parc {
 #define GEN_PASS_DEF_STAGE
@@ -110,8 +110,7 @@ void RoleBuilder::receive(Part &part, Block &block,
   }
 }
 
-SmallVector<Value> RoleBuilder::send(Part &part,
-                                     ArrayRef<Crossing> crossings) {
+SmallVector<Value> RoleBuilder::send(Part &part, ArrayRef<Crossing> crossings) {
   SmallVector<Value> values;
   for (const Crossing &crossing : crossings)
     values.push_back(crossing.inFlight ? part.inFlight.lookup(crossing.value)
@@ -127,16 +126,15 @@ void RoleBuilder::copyStack(Part &part, StackOp stack, bool isFirst,
                             bool isLast) {
   SmallVector<Value> carried;
   for (auto [index, value] : llvm::enumerate(stack.getCarry()))
-    carried.push_back(isFirst
-                          ? get(part, value)
-                          : part.inFlight.lookup(stack.getResult(index)));
+    carried.push_back(isFirst ? get(part, value)
+                              : part.inFlight.lookup(stack.getResult(index)));
   SmallVector<Value> each;
   for (Value value : stack.getEach())
     each.push_back(get(part, value));
-  for (Value read : readValues(stack))
-    if (!llvm::is_contained(stack.getCarry(), read))
-      get(part, read);
-  auto copy = cast<StackOp>(part.builder.cloneWithoutRegions(*stack, part.mapping));
+  for (Value captured : capturedValues(stack))
+    get(part, captured);
+  auto copy =
+      cast<StackOp>(part.builder.cloneWithoutRegions(*stack, part.mapping));
   copy.getCarryMutable().assign(carried);
   copy.getEachMutable().assign(each);
   stack.getBody().cloneInto(&copy.getBody(), part.mapping);
@@ -225,8 +223,8 @@ void RoleBuilder::buildUpdate(RoleOp role) {
     IRMapping mapping = part.mapping;
     for (OpOperand &operand : op.getOpOperands())
       if (update.isAbsent(&op, operand.getOperandNumber(), stage))
-        mapping.map(operand.get(), zeroOf(part.builder, op.getLoc(),
-                                          operand.get().getType()));
+        mapping.map(operand.get(),
+                    zeroOf(part.builder, op.getLoc(), operand.get().getType()));
     Operation *copy = part.builder.clone(op, mapping);
     for (auto [value, result] : llvm::zip(op.getResults(), copy->getResults()))
       part.mapping.map(value, result);

@@ -11,29 +11,36 @@
 //===----------------------------------------------------------------------===//
 
 #include "StagePlan.h"
-#include "parc/Pipeline/StageCut.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "parc/Pipeline/StageCut.h"
 
 using namespace mlir;
 using namespace mlir::parc;
 
-SetVector<Value> mlir::parc::readValues(Operation *op) {
-  SetVector<Value> values(op->getOperands().begin(), op->getOperands().end());
+SetVector<Value> mlir::parc::capturedValues(Operation *op) {
+  SetVector<Value> values;
   Block *block = op->getBlock();
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (operand.getParentBlock() == block)
-        values.insert(operand);
-  });
+  for (Region &region : op->getRegions())
+    region.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (operand.getParentBlock() == block)
+          values.insert(operand);
+    });
+  return values;
+}
+
+SetVector<Value> mlir::parc::readValues(Operation *op) {
+  SetVector<Value> values = capturedValues(op);
+  values.insert(op->operand_begin(), op->operand_end());
   return values;
 }
 
 bool StagePlan::isRemade(Operation *op) {
   if (isa<LoadOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return true;
-  bool isShapeWork = llvm::none_of(
-      op->getResultTypes(), llvm::IsaPred<RankedTensorType, LayersType>);
+  bool isShapeWork = llvm::none_of(op->getResultTypes(),
+                                   llvm::IsaPred<RankedTensorType, LayersType>);
   if (!isa<tensor::EmptyOp, linalg::FillOp>(op) &&
       !(isShapeWork && isMemoryEffectFree(op) && op->getNumResults() > 0))
     return false;
@@ -70,7 +77,7 @@ LogicalResult StagePlan::findStacks() {
     if (!isForward(stack))
       continue;
     if (stack.getBegin() != 0 || !names.insert(stack.getLayers()).second)
-      return stack.emitOpError()
+      return emitErrorAt(stack)
              << "expected each stack of the model to have its own name and to "
                 "begin at layer 0";
     stackIndex[stack] = stacks.size();
@@ -84,7 +91,7 @@ LogicalResult StagePlan::findStacks() {
   if (stages > 1)
     for (StackOp stack : step.getMicro().front().getOps<StackOp>())
       if (stack.getReductions() > 0)
-        return stack.emitOpError()
+        return emitErrorAt(stack)
                << "sums a value over layers of several stages, which pipeline "
                   "parallelism does not support; carry the value instead, or "
                   "use pp=1";
@@ -146,9 +153,8 @@ LogicalResult StagePlan::cut() {
   problem.stages = stages;
   auto weigh = [&](Operation *root) {
     llvm::SmallSetVector<StringAttr, 8> params;
-    root->walk([&](LoadOp load) {
-      params.insert(load.getParamAttr().getAttr());
-    });
+    root->walk(
+        [&](LoadOp load) { params.insert(load.getParamAttr().getAttr()); });
     int64_t cost = 0;
     for (StringAttr name : params)
       cost += numElements(module.lookupSymbol<ParamOp>(name));
@@ -160,13 +166,15 @@ LogicalResult StagePlan::cut() {
   for (LoadOp load : step.getMicro().front().getOps<LoadOp>())
     for (Operation *user : load->getUsers())
       if (isForward(user)) {
-        int64_t cost = numElements(module.lookupSymbol<ParamOp>(load.getParam()));
+        int64_t cost =
+            numElements(module.lookupSymbol<ParamOp>(load.getParam()));
         (afterStack[user] < 0 ? problem.firstCost : problem.lastCost) += cost;
       }
   if (stacks.empty()) {
     if (stages > 1)
-      return step.emitOpError() << "has no stack of layers to cut into pp="
-                                << stages << " stages; use pp=1";
+      return emitErrorAt(step)
+             << "has no stack of layers to cut into pp=" << stages
+             << " stages; use pp=1";
     bounds = {0, 0};
     return success();
   }
@@ -334,7 +342,20 @@ LogicalResult StagePlan::findCrossings() {
 }
 
 void StagePlan::findParamStages() {
+  auto addStack = [&](StringRef param, StackOp stack) {
+    auto [first, last] = stackStages(stack);
+    for (int64_t stage = first; stage <= last; ++stage)
+      stagesOfParam[param].insert(stage);
+  };
   for (Operation &op : step.getMicro().front()) {
+    // All layers share a parameter without layers that their body reads.
+    if (auto stack = dyn_cast<StackOp>(op))
+      stack.getBody().walk([&](Operation *inner) {
+        if (auto load = dyn_cast<LoadOp>(inner))
+          addStack(load.getParam(), stack);
+        else if (auto accumulate = dyn_cast<AccumulateOp>(inner))
+          addStack(accumulate.getParam(), stack);
+      });
     if (auto accumulate = dyn_cast<AccumulateOp>(op))
       stagesOfParam[accumulate.getParam()].insert(stageOf.lookup(accumulate));
     auto load = dyn_cast<LoadOp>(op);
@@ -345,9 +366,7 @@ void StagePlan::findParamStages() {
       while (top->getBlock() != op.getBlock())
         top = top->getParentOp();
       if (auto stack = dyn_cast<StackOp>(top)) {
-        auto [first, last] = stackStages(stack);
-        for (int64_t stage = first; stage <= last; ++stage)
-          stagesOfParam[load.getParam()].insert(stage);
+        addStack(load.getParam(), stack);
       } else if (stageOf.contains(top)) {
         stagesOfParam[load.getParam()].insert(stageOf.lookup(top));
       }

@@ -32,8 +32,9 @@ struct Crossing {
   }
 };
 
-/// All values of its own block that an op reads, those its regions capture
-/// included.
+/// The values of its own block that an op's regions use.
+SetVector<Value> capturedValues(Operation *op);
+/// The same and its operands.
 SetVector<Value> readValues(Operation *op);
 
 /// Stages of a local step's micro region.

@@ -91,9 +91,9 @@ LogicalResult UpdatePlan::visitOther(Operation *op) {
     return success();
   }
   if (differ)
-    return emitError(op->getLoc())
-           << "'" << op->getName()
-           << "' combines values of different stages in a way that is not a sum";
+    return emitError(op->getLoc()) << "'" << op->getName()
+                                   << "' combines values of different stages "
+                                      "in a way that is not a sum";
   for (OpOperand &operand : op->getOpOperands())
     requireWhole(operand);
   opStages[op] = common;
@@ -117,7 +117,7 @@ LogicalResult UpdatePlan::visit(Operation *op) {
   }
   if (auto stack = dyn_cast<StackOp>(op)) {
     if (!stack.getCarry().empty())
-      return stack.emitOpError()
+      return emitErrorAt(stack)
              << "carries a value through the layers of several stages in an "
                 "update; reduce it instead";
     stack.getBody().walk([&](Operation *inner) {
@@ -147,7 +147,7 @@ LogicalResult UpdatePlan::visit(Operation *op) {
 LogicalResult UpdatePlan::compute() {
   StepOp step = plan.getStep();
   if (step.getUpdate().empty())
-    return step.emitOpError() << "expected an update region";
+    return emitErrorAt(step) << "expected an update region";
   // With one stage nothing is in parts, and everything runs there.
   if (plan.numStages() == 1)
     return success();

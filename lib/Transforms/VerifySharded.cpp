@@ -26,8 +26,8 @@ static LogicalResult verifyHasLayouts(Operation *op) {
   for (auto [index, type] : llvm::enumerate(op->getResultTypes()))
     if (isa<RankedTensorType>(type) && !getSharding(type))
       return emitError(op->getLoc())
-             << "'" << op->getName() << "' expected a layout on result " << index
-             << ", got " << type;
+             << "'" << op->getName() << "' expected a layout on result "
+             << index << ", got " << type;
   return success();
 }
 
@@ -47,8 +47,8 @@ struct VerifyShardedPass
       });
       if (!result.wasInterrupted())
         continue;
-      step.emitRemark("the sharded phase does not hold after 'parc-shard' or a "
-                      "pass run after it");
+      emitRemark(step.getLoc(), "the sharded phase does not hold after "
+                                "'parc-shard' or a pass run after it");
       return signalPassFailure();
     }
   }

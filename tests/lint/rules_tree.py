@@ -121,7 +121,7 @@ def plain(name):
 )
 def pass_has_files(tree):
     """A pass has a .cpp of its name and a lit test of the same stem."""
-    sources = {p[:-4] for p, _ in tree.under(("lib/",), (".cpp",))}
+    sources = {p[:-4] for p, _ in tree.under(("lib/", "dialects/"), (".cpp",))}
     tests = {plain(p.rsplit("/", 1)[-1][:-5]) for p, _ in tree.under(("tests/",), (".mlir",))}
     for path, text in tree.under(("include/parc/", "dialects/"), ("Passes.td",)):
         group = path.split("/")[-2]
@@ -129,8 +129,9 @@ def pass_has_files(tree):
         for match in re.finditer(r'^def\s+(\w+)\s*:\s*Pass<\s*"([^"]*)"', code, re.MULTILINE):
             name, argument = re.sub(r"Pass$", "", match.group(1)), match.group(2)
             line = line_of(code, match.start())
-            if not {f"lib/{group}/{name}", f"lib/{group}/{name}Pass"} & sources:
-                yield path, line, f"no lib/{group}/{name}.cpp"
+            folder = f"dialects/{group}" if path.startswith("dialects/") else f"lib/{group}"
+            if not {f"{folder}/{name}", f"{folder}/{name}Pass"} & sources:
+                yield path, line, f"no {folder}/{name}.cpp"
             if not {plain(name), plain(argument), plain(argument.replace("parc-", ""))} & tests:
                 yield path, line, f"no lit test with the stem '{argument.replace('parc-', '')}'"
 

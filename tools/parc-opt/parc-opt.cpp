@@ -10,14 +10,16 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "parc/InitAll.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "parc/Driver/Phases.h"
+#include "parc/InitAll.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::parc::registerAllDialects(registry);
   mlir::parc::registerAllPasses();
+  mlir::parc::driver::registerPhasePipelines();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "parc-opt: runs the passes of parc\n", registry));

@@ -38,7 +38,9 @@ public:
   LogicalResult initialize();
 
   /// True where a constraint of the module names `axis`.
-  bool isConstrained(StringRef axis) const { return constrained.contains(axis); }
+  bool isConstrained(StringRef axis) const {
+    return constrained.contains(axis);
+  }
 
   /// Adds `axis` as the minor-most axis of a dimension of a row unless the axis
   /// is in the row already; returns whether it did.
@@ -78,6 +80,7 @@ private:
   void tieStep(class StepOp step);
   LogicalResult seed();
   LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding);
+  LogicalResult checkRow(unsigned row, const Twine &name);
   unsigned add(Type type);
   unsigned rowFor(Value value);
   unsigned rowFor(FlatSymbolRefAttr param);
@@ -104,8 +107,8 @@ private:
 /// The built-in strategy: batch dimensions of the step's inputs on `dp` and
 /// `mb`; and on `tp` the classes of dimensions that split the most work of ops
 /// that read a parameter, for the fewest bytes reduced. A class is all
-/// dimensions that factors connect; it is legal if no op needs it whole and no op
-/// would be split twice. For a transformer this is Megatron-LM's layout
+/// dimensions that factors connect; it is legal if no op needs it whole and no
+/// op would be split twice. For a transformer this is Megatron-LM's layout
 /// (arXiv:1909.08053): heads, the feed-forward width, the vocabulary.
 void applyStrategy(ModuleOp module, Propagation &propagation,
                    const AxisSizes &axes);

@@ -55,7 +55,7 @@ struct Compilation {
   OwningOpRef<ModuleOp> runtime;
 
   ModuleOp module() { return *model.module; }
-  /// "llama, 3 layers, 31,776 parameters, f32".
+  /// Architecture where known, layers, parameters, element type.
   std::string describe() const;
   /// The layers of each stage, from the staged phase's table.
   std::vector<int64_t> layersPerStage();

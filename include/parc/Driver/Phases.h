@@ -61,6 +61,11 @@ LogicalResult runPhases(ModuleOp module, Phase from, Phase to,
                         const PhaseOptions &options,
                         std::function<LogicalResult(Phase)> done = nullptr);
 
+/// Registers, for textual pipelines, one pipeline a phase: `parc-to-PHASE` runs
+/// everything from the model to the end of the phase, its verifier included.
+/// Options: `micro-batches`, `rule`.
+void registerPhasePipelines();
+
 } // namespace mlir::parc::driver
 
 #endif // PARC_DRIVER_PHASES_H

@@ -122,6 +122,39 @@ def Local : Pass<"parc-local", "ModuleOp"> {
   let dependentDialects = ModelDialects;
 }
 
+def VerifyLocal : Pass<"parc-verify-local", "ModuleOp"> {
+  let summary = "checks that a step is the program of one rank";
+  let description = [{
+    Closes the local phase: no type has a layout and no reshard is left; a
+    collective names axes of the mesh, none of them time (`mb`), each once; and
+    parameters are used in their local types. An error says that `parc-local`
+    or a pass after it broke the promise.
+  }];
+  let options = [
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">
+  ];
+}
+
+def VerifyStaged : Pass<"parc-verify-staged", "ModuleOp"> {
+  let summary = "checks that the stages' programs fit together";
+  let description = [{
+    Closes the staged phase: every stage has one role, what a stage sends is
+    what the next one receives, forward and backward; every stage updates the
+    parameters whose gradients it accumulates; and the micro regions of all
+    roles reduce over no stage.
+  }];
+}
+
+def VerifySchedule : Pass<"parc-verify-schedule", "ModuleOp"> {
+  let summary = "checks the order of the step and that it cannot deadlock";
+  let description = [{
+    Closes the scheduled phase: builds the order that `parc.schedule` names for
+    all stages, checks it against the rule, derives the grouped transfers, and
+    has the separate checker prove progress under unbuffered sends.
+  }];
+}
+
 def Stage : Pass<"parc-stage", "ModuleOp"> {
   let summary = "cuts each step into the programs of pipeline stages";
   let description = [{

@@ -1,0 +1,64 @@
+// RUN: parc-opt %s | parc-opt | FileCheck %s
+// RUN: parc-opt %s --mlir-print-op-generic | parc-opt | FileCheck %s
+
+// CHECK: parc.mesh ["tp", "pp"] sizes [2, 3] order ["pp", "tp"]
+parc.mesh ["tp", "pp"] sizes [2, 3] order ["pp", "tp"]
+// CHECK: parc.param @w : tensor<4x6xf32> layers 3 {checkpoint = #parc.checkpoint<"h.{}.w" shape[4, 18] offsets[0, 6]>, sharding = #parc.sharding<[{"tp" : 2}, {}]>, std = 2.000000e-02 : f64}
+parc.param @w : tensor<4x6xf32> layers 3 {checkpoint = #parc.checkpoint<"h.{}.w" shape [4, 18] offsets [0, 6]>, sharding = #parc.sharding<[{"tp" : 2}, {}]>, std = 0.02 : f64}
+
+// CHECK-LABEL: parc.step @train inputs ["x"] micro {
+parc.step @train inputs ["x"] micro {
+^bb0(%x: tensor<2xi64>):
+  %a = arith.constant dense<1.0> : tensor<4x6xf32>
+  // CHECK: parc.constraint %{{.*}} : tensor<4x6xf32> to #parc.sharding<[{"tp"}, {}]>
+  %c = parc.constraint %a : tensor<4x6xf32> to #parc.sharding<[{"tp"}, {}]>
+  // CHECK: parc.stack @layers 0 to 3 reverse reduce 1 carry(%{{.*}}) : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>, !parc.layers<tensor<4x6xf32>>)
+  %r:3 = parc.stack @layers 0 to 3 reverse reduce 1 carry(%c) : (tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>, !parc.layers<tensor<4x6xf32>>) {
+  ^bb0(%layer: index, %h: tensor<4x6xf32>):
+    // CHECK: parc.load @w slot "m" : tensor<4x6xf32>
+    %w = parc.load @w slot "m" : tensor<4x6xf32>
+    // CHECK: parc.accumulate @w, %{{.*}} : tensor<4x6xf32>
+    parc.accumulate @w, %w : tensor<4x6xf32>
+    parc.yield %h, %w, %w : tensor<4x6xf32>, tensor<4x6xf32>, tensor<4x6xf32>
+  }
+  // CHECK: parc.observe "r", %{{.*}} : tensor<4x6xf32>
+  parc.observe "r", %r#0 : tensor<4x6xf32>
+  // CHECK: parc.part_start ["tp"] of 9 grain 3
+  %s = parc.part_start ["tp"] of 9 grain 3
+  // CHECK: parc.part_size ["tp", "mb"] of 9
+  %n = parc.part_size ["tp", "mb"] of 9
+  // CHECK: parc.all_reduce max %{{.*}} over ["tp"] why "because" : tensor<4x6xf32>
+  %1 = parc.all_reduce max %a over ["tp"] why "because" : tensor<4x6xf32>
+  // CHECK: parc.all_reduce sum %{{.*}} over ["pp"] stages [0, 2] why "tied" : tensor<4x6xf32>
+  %2 = parc.all_reduce sum %a over ["pp"] stages [0, 2] why "tied" : tensor<4x6xf32>
+  // CHECK: parc.slice %{{.*}} dim 1 of 6 over ["tp"] : tensor<4x6xf32> -> tensor<4x3xf32>
+  %3 = parc.slice %a dim 1 of 6 over ["tp"] : tensor<4x6xf32> -> tensor<4x3xf32>
+  // CHECK: parc.all_gather %{{.*}} dim 1 of 6 grain 3 over ["tp"] outer ["pp"] why "" : tensor<4x3xf32> -> tensor<4x6xf32>
+  %4 = parc.all_gather %3 dim 1 of 6 grain 3 over ["tp"] outer ["pp"] why "" : tensor<4x3xf32> -> tensor<4x6xf32>
+  // CHECK: parc.reduce_scatter sum %{{.*}} dim 1 of 6 over ["tp"] why "" : tensor<4x6xf32> -> tensor<4x3xf32>
+  %5 = parc.reduce_scatter sum %4 dim 1 of 6 over ["tp"] why "" : tensor<4x6xf32> -> tensor<4x3xf32>
+  // CHECK: parc.all_to_all %{{.*}} gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  %6 = parc.all_to_all %5 gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  // CHECK: parc.own %{{.*}} over ["tp"] : tensor<2x6xf32>
+  %7 = parc.own %6 over ["tp"] : tensor<2x6xf32>
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  parc.yield %zero, %zero : tensor<f32>, tensor<f32>
+  // CHECK: scalars ["lr"] results ["loss"] update {
+} scalars ["lr"] results ["loss"] update {
+^bb0(%loss: tensor<f32>, %count: tensor<f32>, %lr: tensor<f32>):
+  parc.yield %loss : tensor<f32>
+}
+
+// CHECK: parc.schedule "1f1b" micro_batches 8 layers [@layers] counts [3] bounds [0, 2, 3]
+parc.schedule "1f1b" micro_batches 8 layers [@layers] counts [3] bounds [0, 2, 3]
+
+// CHECK: parc.role @only stages [0] inputs ["x"] scalars [] results [] forward 0 {
+parc.role @only stages [0] inputs ["x"] scalars [] results [] forward 0 {
+^bb0(%x: tensor<2xi64>):
+  parc.yield
+} backward 0 {
+^bb0(%x: tensor<2xi64>):
+  parc.yield
+} update {
+  parc.yield
+}
