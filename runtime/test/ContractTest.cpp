@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "TestWorld.h"
 #include "parc/contract.h"
+#include "TestWorld.h"
 #include "parc/value.h"
 
 #include <map>

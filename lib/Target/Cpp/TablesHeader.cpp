@@ -14,7 +14,6 @@
 #include "Program.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -215,21 +214,25 @@ std::string TablePrinter::dims(ArrayRef<int64_t> shape, ArrayAttr axes,
 }
 
 void TablePrinter::printGroups() {
-  os << "\n// Communicators, in the order of their creation: the ranks that "
+  os << '\n';
+  for (auto [index, group] : llvm::enumerate(names.groups))
+    if (auto only = rt::GroupOp(group).getStages())
+      os << "constexpr int64_t groupStages" << index << "[] = " << list(*only)
+         << ";\n";
+  os << "// Communicators, in the order of their creation: the ranks that "
         "differ on these\n// axes only.\nconstexpr GroupRow groups[] = {\n";
-  for (rt::GroupOp group : names.groups) {
-    uint64_t stages = ~uint64_t(0);
-    if (auto only = group.getStages()) {
-      stages = 0;
-      for (int64_t stage : *only)
-        stages |= uint64_t(1) << (stage & 63);
-    }
+  for (auto [index, row] : llvm::enumerate(names.groups)) {
+    rt::GroupOp group = row;
+    auto only = group.getStages();
     os << "    {" << literal(group.getSymName()) << ", "
-       << names.axes(group.getAxes()) << ", " << llvm::format_hex(stages, 18)
-       << "u},\n";
+       << names.axes(group.getAxes()) << ", ";
+    if (only)
+      os << "groupStages" << index << ", " << only->size() << "},\n";
+    else
+      os << "nullptr, 0},\n";
   }
   if (names.groups.empty())
-    os << "    {\"\", {}, 0},\n";
+    os << "    {\"\", {}, nullptr, 0},\n";
   os << "};\n";
 }
 

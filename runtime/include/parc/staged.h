@@ -41,7 +41,8 @@ struct DimRow {
 struct GroupRow {
   const char *name;
   AxisList axes;
-  uint64_t stages; ///< Bit s: stage s takes part; all bits: every stage.
+  const int64_t *stages; ///< Those that take part; null: all.
+  int numStages;
 };
 
 struct ParamRow {
