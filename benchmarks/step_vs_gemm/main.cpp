@@ -49,7 +49,7 @@ static Status run(Endpoint &endpoint) {
   }
   auto step = [&](int64_t number) {
     StepInput input = {tokens.data(), labels.data(), program.batch(),
-                       program.seq(), number, 0};
+                       program.seq(), number,        0};
     double begin = seconds();
     StepResult result = worker->step(input, program.hyper());
     (void)result;

@@ -36,8 +36,8 @@ static LogicalResult checkResults(Operation *op, size_t extents) {
   auto first = cast<RankedTensorType>(op->getResult(0).getType());
   for (Value result : op->getResults())
     if (cast<RankedTensorType>(result.getType()).getShape() != first.getShape())
-      return op->emitOpError() << "expected results of one shape, got "
-                               << first << " and " << result.getType();
+      return op->emitOpError() << "expected results of one shape, got " << first
+                               << " and " << result.getType();
   if (countOpen(first.getShape()) != static_cast<int64_t>(extents))
     return op->emitOpError() << "expected " << countOpen(first.getShape())
                              << " extents for " << first << ", got " << extents;
@@ -49,9 +49,9 @@ static LogicalResult checkBody(Operation *op, Block &block, int64_t indices,
                                TypeRange others, TypeRange yields) {
   if (static_cast<int64_t>(block.getNumArguments()) !=
       indices + static_cast<int64_t>(others.size()))
-    return op->emitOpError() << "expected " << indices << " indices and "
-                             << others.size() << " values as arguments, got "
-                             << block.getNumArguments();
+    return op->emitOpError()
+           << "expected " << indices << " indices and " << others.size()
+           << " values as arguments, got " << block.getNumArguments();
   for (BlockArgument argument : block.getArguments().take_front(indices))
     if (!argument.getType().isIndex())
       return op->emitOpError()
@@ -112,8 +112,8 @@ LogicalResult ContractOp::verify() {
     llvm::StringSet<> seen;
     for (char letter : letters) {
       if (!llvm::isLower(letter))
-        return emitOpError() << "expected letters from a to z, got '" << letters
-                             << "'";
+        return emitOpError()
+               << "expected letters from a to z, got '" << letters << "'";
       if (!seen.insert(StringRef(&letter, 1)).second)
         return emitOpError() << "has letter '" << StringRef(&letter, 1)
                              << "' twice in '" << letters << "'";
@@ -123,8 +123,8 @@ LogicalResult ContractOp::verify() {
   for (auto [letters, value] : operands)
     for (char letter : letters)
       if (count[StringRef(&letter, 1)] < 2)
-        return emitOpError() << "expected letter '" << StringRef(&letter, 1)
-                             << "' in two operands, got it in '" << letters
-                             << "' only";
+        return emitOpError()
+               << "expected letter '" << StringRef(&letter, 1)
+               << "' in two operands, got it in '" << letters << "' only";
   return success();
 }

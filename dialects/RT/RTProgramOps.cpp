@@ -18,16 +18,16 @@ using namespace mlir::rt;
 LogicalResult MeshOp::verify() {
   if (getAxes().size() == getSizes().size())
     return success();
-  return emitOpError() << "expected one size an axis, got "
-                       << getSizes().size() << " for " << getAxes().size();
+  return emitOpError() << "expected one size an axis, got " << getSizes().size()
+                       << " for " << getAxes().size();
 }
 
 LogicalResult ParamOp::verify() {
   auto rank = static_cast<size_t>(cast<RankedTensorType>(getType()).getRank());
   if (getAxes().size() != rank || getGrains().size() != rank ||
       getFull().size() != rank || getOffsets().size() != rank)
-    return emitOpError() << "expected axes, grains, full and offsets of " << rank
-                         << " dimensions";
+    return emitOpError() << "expected axes, grains, full and offsets of "
+                         << rank << " dimensions";
   return success();
 }
 
@@ -49,8 +49,8 @@ LogicalResult ScheduleOp::verify() {
     for (Attribute loop : loops) {
       auto numbers = dyn_cast<DenseI64ArrayAttr>(loop);
       if (!numbers || numbers.size() % 2 == 0 || numbers[0] < 1)
-        return emitOpError() << "expected loops of a count and pairs, got "
-                             << loop;
+        return emitOpError()
+               << "expected loops of a count and pairs, got " << loop;
     }
   }
   return success();

@@ -151,10 +151,9 @@ static bool finishReduction(rt::ReduceOp reduce) {
       return false;
   // The new reduction stands where the map was: all that it reads is there.
   OpBuilder builder(map);
-  auto made = rt::ReduceOp::create(builder, reduce.getLoc(),
-                                   map.getResultTypes(), reduce.getKind(),
-                                   reduce.getSizes(), reduce.getExtents(),
-                                   reduce.getOpenSizes());
+  auto made = rt::ReduceOp::create(
+      builder, reduce.getLoc(), map.getResultTypes(), reduce.getKind(),
+      reduce.getSizes(), reduce.getExtents(), reduce.getOpenSizes());
   made.getBody().takeBody(reduce.getBody());
   made.getFinish().takeBody(reduce.getFinish());
   Block &finish = made.getFinish().front();
@@ -163,9 +162,9 @@ static bool finishReduction(rt::ReduceOp reduce) {
   local.map(body.getArguments(),
             finish.getArguments().take_front(body.getNumArguments()));
   for (rt::AtOp read : reads)
-    local.map(read.getResult(),
-              yield.getOperand(
-                  cast<OpResult>(read.getTensor()).getResultNumber()));
+    local.map(
+        read.getResult(),
+        yield.getOperand(cast<OpResult>(read.getTensor()).getResultNumber()));
   OpBuilder tail(yield);
   for (Operation &op : body.without_terminator())
     if (!local.contains(op.getNumResults() ? op.getResult(0) : Value()))

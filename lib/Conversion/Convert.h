@@ -15,8 +15,8 @@
 #define PARC_LIB_CONVERSION_CONVERT_H
 
 #include "Parc/Parc.h"
-#include "parc/Conversion/Passes.h"
 #include "mlir/IR/IRMapping.h"
+#include "parc/Conversion/Passes.h"
 
 #include <map>
 
@@ -34,8 +34,8 @@ public:
   int64_t members(ArrayAttr axes,
                   std::optional<ArrayRef<int64_t>> stages = std::nullopt) const;
   /// The symbol of that communicator.
-  FlatSymbolRefAttr group(ArrayAttr axes,
-                          std::optional<ArrayRef<int64_t>> stages = std::nullopt);
+  FlatSymbolRefAttr
+  group(ArrayAttr axes, std::optional<ArrayRef<int64_t>> stages = std::nullopt);
   int64_t sizeOf(StringRef axis) const;
 
 private:
@@ -82,6 +82,7 @@ private:
   bool convertScatter(linalg::LinalgOp op);
   LogicalResult convertMap(linalg::LinalgOp op, ArrayRef<unsigned> results);
   LogicalResult convertReduction(linalg::LinalgOp op, unsigned result);
+  Value widened(Value value, Type type);
   /// The value made for `value`; constants and fills become tensors.
   Value get(Value value);
   /// An element of `tensor`, a value of the old program.

@@ -186,9 +186,8 @@ LogicalResult RegionConverter::convertElementwise(Operation &op) {
   Location loc = op.getLoc();
   SmallVector<Type> types;
   for (Type type : op.getResultTypes())
-    types.push_back(
-        RankedTensorType::get(cast<RankedTensorType>(type).getShape(),
-                              getElementTypeOrSelf(type)));
+    types.push_back(RankedTensorType::get(
+        cast<RankedTensorType>(type).getShape(), getElementTypeOrSelf(type)));
   Value shaped;
   for (Value operand : op.getOperands())
     if (isa<RankedTensorType>(operand.getType()) &&
@@ -252,11 +251,10 @@ LogicalResult RegionConverter::convertMap(linalg::LinalgOp op,
     BlockArgument argument = op.getMatchingBlockArgument(&operand);
     if (argument.use_empty())
       continue;
-    Value value =
-        op.isScalar(&operand)
-            ? scalar(body, local, operand.get())
-            : element(body, loc, operand.get(),
-                      op.getMatchingIndexingMap(&operand), loops);
+    Value value = op.isScalar(&operand)
+                      ? scalar(body, local, operand.get())
+                      : element(body, loc, operand.get(),
+                                op.getMatchingIndexingMap(&operand), loops);
     if (!value)
       return op.emitOpError() << "has an indexing map without counterpart in "
                                  "the runtime";
@@ -267,8 +265,8 @@ LogicalResult RegionConverter::convertMap(linalg::LinalgOp op,
       return failure();
   SmallVector<Value> yields;
   for (unsigned result : results)
-    yields.push_back(scalar(body, local,
-                            op.getBlock()->getTerminator()->getOperand(result)));
+    yields.push_back(scalar(
+        body, local, op.getBlock()->getTerminator()->getOperand(result)));
   rt::YieldOp::create(body, loc, yields);
   for (auto [index, result] : llvm::enumerate(results))
     mapping.map(op->getResult(result), map.getResult(index));
@@ -454,6 +452,34 @@ static std::string letters(AffineMap map) {
   return text;
 }
 
+/// The input that a factor is, in line or extended to a wider type.
+static Value inputOf(Value factor) {
+  if (auto extension = factor.getDefiningOp<arith::ExtFOp>())
+    return extension.getIn();
+  return factor;
+}
+
+/// The tensor with elements of `type`: a library multiplies one type only.
+Value RegionConverter::widened(Value value, Type type) {
+  Value made = get(value);
+  auto from = cast<RankedTensorType>(made.getType());
+  if (from.getElementType() == type)
+    return made;
+  Location loc = value.getLoc();
+  auto map = rt::MapOp::create(
+      builder, loc, TypeRange(RankedTensorType::get(from.getShape(), type)),
+      openSizes(made));
+  Block &block = map.getBody().emplaceBlock();
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    block.addArgument(builder.getIndexType(), loc);
+  OpBuilder body = OpBuilder::atBlockEnd(&block);
+  Value read = rt::AtOp::create(body, loc, from.getElementType(), made,
+                                block.getArguments());
+  rt::YieldOp::create(body, loc,
+                      Value(arith::ExtFOp::create(body, loc, type, read)));
+  return map.getResult(0);
+}
+
 bool RegionConverter::convertContraction(linalg::LinalgOp op) {
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       op.getNumLoops() > 26)
@@ -465,9 +491,11 @@ bool RegionConverter::convertContraction(linalg::LinalgOp op) {
     return false;
   auto product = sum->value.getDefiningOp<arith::MulFOp>();
   Value a = op.getRegionInputArgs()[0], b = op.getRegionInputArgs()[1];
-  if (!product || a == b ||
-      !((product.getLhs() == a && product.getRhs() == b) ||
-        (product.getLhs() == b && product.getRhs() == a)) ||
+  if (!product || a == b)
+    return false;
+  Value lhs = inputOf(product.getLhs()), rhs = inputOf(product.getRhs());
+  if (!((lhs == a && rhs == b) || (lhs == b && rhs == a)) ||
+      product.getType() != op.getRegionOutputArgs()[0].getType() ||
       !isNeutral(rt::Combiner::Sum, fillOf(op.getDpsInits()[0])))
     return false;
   std::string left = letters(op.getIndexingMapsArray()[0]);
@@ -491,7 +519,8 @@ bool RegionConverter::convertContraction(linalg::LinalgOp op) {
   auto made = rt::ContractOp::create(
       builder, op.getLoc(),
       RankedTensorType::get(type.getShape(), type.getElementType()), left,
-      get(op.getDpsInputs()[0]), right, get(op.getDpsInputs()[1]), result);
+      widened(op.getDpsInputs()[0], type.getElementType()), right,
+      widened(op.getDpsInputs()[1], type.getElementType()), result);
   mapping.map(op->getResult(0), made.getResult());
   return true;
 }
@@ -534,7 +563,8 @@ bool RegionConverter::convertScatter(linalg::LinalgOp op) {
   Value first = *offset ? mapping.lookupOrDefault(*offset)
                         : arith::ConstantIndexOp::create(builder, loc, 0);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  Value from = get(op.getDpsInputs()[1]), at = get(op.getDpsInputs()[0]);
+  Value from = widened(op.getDpsInputs()[1], type.getElementType());
+  Value at = get(op.getDpsInputs()[0]);
   auto made = rt::ScatterRowsOp::create(
       builder, loc,
       RankedTensorType::get(type.getShape(), type.getElementType()), from, at,
@@ -549,15 +579,15 @@ LogicalResult RegionConverter::convertLinalg(linalg::LinalgOp op) {
     return success();
   for (OpOperand &init : op.getDpsInitsMutable())
     if (!isProjected(op.getMatchingIndexingMap(&init)))
-      return op.emitOpError() << "expected results indexed by loops, got "
-                              << AffineMapAttr::get(
-                                     op.getMatchingIndexingMap(&init));
+      return op.emitOpError()
+             << "expected results indexed by loops, got "
+             << AffineMapAttr::get(op.getMatchingIndexingMap(&init));
   if (reductionDims(op).empty()) {
     // Results of one order are made together.
     llvm::MapVector<Attribute, SmallVector<unsigned>> orders;
     for (unsigned result = 0; result < op->getNumResults(); ++result)
-      orders[AffineMapAttr::get(op.getMatchingIndexingMap(
-                 op.getDpsInitOperand(result)))]
+      orders[AffineMapAttr::get(
+                 op.getMatchingIndexingMap(op.getDpsInitOperand(result)))]
           .push_back(result);
     for (auto &[map, results] : orders)
       if (failed(convertMap(op, results)))

@@ -11,9 +11,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Convert.h"
-#include "parc/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
 #define GEN_PASS_DEF_PARCTORT
@@ -45,18 +45,19 @@ static LogicalResult convertRole(ProgramTables &tables, OpBuilder &builder,
     auto type = dyn_cast<RankedTensorType>(
         role.getForward().getArgument(index).getType());
     if (!type || (shardings && shardings.size() <= index))
-      return role.emitOpError() << "expected a tensor and a sharding for input "
-                                << index;
-    auto [names, sizes] = splitOf(builder, shardings ? shardings[index] : nullptr,
-                                  type.getRank());
+      return role.emitOpError()
+             << "expected a tensor and a sharding for input " << index;
+    auto [names, sizes] = splitOf(
+        builder, shardings ? shardings[index] : nullptr, type.getRank());
     axes.push_back(names);
     grains.push_back(sizes);
   }
   auto made = rt::RoleOp::create(
       builder, role.getLoc(), role.getSymNameAttr(), role.getStagesAttr(),
       role.getInputsAttr(), builder.getArrayAttr(axes),
-      builder.getArrayAttr(grains), role.getScalarsAttr(), role.getResultsAttr(),
-      role.getForwardSendsAttr(), role.getBackwardSendsAttr());
+      builder.getArrayAttr(grains), role.getScalarsAttr(),
+      role.getResultsAttr(), role.getForwardSendsAttr(),
+      role.getBackwardSendsAttr());
   for (auto [from, to] : llvm::zip(role->getRegions(), made->getRegions())) {
     Block &block = to.emplaceBlock();
     RegionConverter converter(tables, OpBuilder::atBlockEnd(&block));

@@ -186,7 +186,8 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
         group, gather.getWhyAttr());
   else if (auto scatter = dyn_cast<parc::ReduceScatterOp>(op))
     result = rt::ReduceScatterOp::create(
-        builder, op.getLoc(), type, convertKind(op.getContext(), scatter.getKind()), input,
+        builder, op.getLoc(), type,
+        convertKind(op.getContext(), scatter.getKind()), input,
         scatter.getDimAttr(), scatter.getExtentAttr(), scatter.getGrainAttr(),
         axes, scatter.getOuter(), group, scatter.getWhyAttr());
   else if (auto move = dyn_cast<parc::AllToAllOp>(op))
@@ -256,8 +257,7 @@ Value RegionConverter::partStart(Location loc, ArrayAttr outer, ArrayAttr axes,
                                         extent, grain);
   if (outer.empty())
     return start;
-  Value whole =
-      rt::PartStartOp::create(builder, loc, outer, extent, grain);
+  Value whole = rt::PartStartOp::create(builder, loc, outer, extent, grain);
   return arith::SubIOp::create(builder, loc, start, whole);
 }
 
@@ -291,8 +291,7 @@ LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
   return success();
 }
 
-LogicalResult
-RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
+LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   Location loc = op.getLoc();
   Value input = get(op.getSource());
   auto type = cast<RankedTensorType>(convertType(op.getType()));

@@ -52,9 +52,8 @@ LogicalResult ProgramTables::buildMesh() {
 // Communicators
 //===----------------------------------------------------------------------===//
 
-int64_t
-ProgramTables::members(ArrayAttr axes,
-                       std::optional<ArrayRef<int64_t>> only) const {
+int64_t ProgramTables::members(ArrayAttr axes,
+                               std::optional<ArrayRef<int64_t>> only) const {
   int64_t count = 1;
   for (auto axis : axes.getAsRange<StringAttr>())
     count *= axis.getValue() == kStageAxis && only
@@ -63,8 +62,8 @@ ProgramTables::members(ArrayAttr axes,
   return count;
 }
 
-FlatSymbolRefAttr
-ProgramTables::group(ArrayAttr axes, std::optional<ArrayRef<int64_t>> only) {
+FlatSymbolRefAttr ProgramTables::group(ArrayAttr axes,
+                                       std::optional<ArrayRef<int64_t>> only) {
   std::string name;
   SmallVector<Attribute> used;
   for (auto axis : axes.getAsRange<StringAttr>()) {
@@ -96,15 +95,15 @@ ProgramTables::group(ArrayAttr axes, std::optional<ArrayRef<int64_t>> only) {
 int64_t ProgramTables::firstStage(StringRef symbol) {
   int64_t first = stages;
   for (auto role : module.getOps<parc::RoleOp>()) {
-    bool used = role.walk([&](Operation *op) {
-                      if (!isa<parc::LoadOp, parc::StoreOp, parc::AccumulateOp>(
-                              op))
-                        return WalkResult::advance();
-                      auto name = op->getAttrOfType<FlatSymbolRefAttr>("param");
-                      return name.getValue() == symbol
-                                 ? WalkResult::interrupt()
-                                 : WalkResult::advance();
-                    }).wasInterrupted();
+    bool used =
+        role.walk([&](Operation *op) {
+              if (!isa<parc::LoadOp, parc::StoreOp, parc::AccumulateOp>(op))
+                return WalkResult::advance();
+              auto name = op->getAttrOfType<FlatSymbolRefAttr>("param");
+              return name.getValue() == symbol ? WalkResult::interrupt()
+                                               : WalkResult::advance();
+            })
+            .wasInterrupted();
     if (used)
       for (int64_t stage : role.getStages())
         first = std::min(first, stage);
@@ -141,8 +140,8 @@ LogicalResult ProgramTables::buildParams() {
     }
     rt::ParamOp::create(
         builder, param.getLoc(), param.getSymNameAttr(),
-        TypeAttr::get(RankedTensorType::get(type.getShape(),
-                                            type.getElementType())),
+        TypeAttr::get(
+            RankedTensorType::get(type.getShape(), type.getElementType())),
         param.getLayersAttr(), builder.getStringAttr(name),
         builder.getArrayAttr(axes), builder.getDenseI64ArrayAttr(grains),
         builder.getDenseI64ArrayAttr(full),
@@ -213,11 +212,10 @@ LogicalResult ProgramTables::buildSchedule() {
   }
   for (auto name : op.getLayers().getAsRange<FlatSymbolRefAttr>())
     stacks.push_back(name.getAttr());
-  rt::ScheduleOp::create(builder, op.getLoc(), op.getMicroBatchesAttr(),
-                         builder.getArrayAttr(stacks), op.getCountsAttr(),
-                         op.getBoundsAttr(),
-                         builder.getDenseI64ArrayAttr(inFlight),
-                         builder.getArrayAttr(loops));
+  rt::ScheduleOp::create(
+      builder, op.getLoc(), op.getMicroBatchesAttr(),
+      builder.getArrayAttr(stacks), op.getCountsAttr(), op.getBoundsAttr(),
+      builder.getDenseI64ArrayAttr(inFlight), builder.getArrayAttr(loops));
   if (stages > 1)
     group(builder.getStrArrayAttr({kStageAxis}));
   return success();

@@ -47,14 +47,14 @@ LogicalResult VerifyRTPass::checkTables(ModuleOp module) {
   for (auto role : module.getOps<rt::RoleOp>())
     for (int64_t stage : role.getStages()) {
       if (stage < 0 || stage >= static_cast<int64_t>(seen.size()))
-        return role.emitOpError() << "has stage " << stage << " of "
-                                  << seen.size();
+        return role.emitOpError()
+               << "has stage " << stage << " of " << seen.size();
       ++seen[stage];
     }
   for (auto [stage, count] : llvm::enumerate(seen))
     if (count != 1)
-      return module.emitError() << "expected one role for stage " << stage
-                                << ", got " << count;
+      return module.emitError()
+             << "expected one role for stage " << stage << ", got " << count;
   return success();
 }
 
@@ -62,11 +62,13 @@ LogicalResult VerifyRTPass::checkOp(ModuleOp module, Operation *op) {
   for (StringRef name : {"param", "group"})
     if (auto symbol = op->getAttrOfType<FlatSymbolRefAttr>(name))
       if (!module.lookupSymbol(symbol.getAttr()))
-        return op->emitOpError() << "names " << symbol << ", which is not there";
+        return op->emitOpError()
+               << "names " << symbol << ", which is not there";
   if (isa<ModuleOp>(op) || isa<rt::RTDialect>(op->getDialect()))
     return success();
   bool scalar = isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
-  bool onTensors = llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
+  bool onTensors =
+      llvm::any_of(op->getResultTypes(), llvm::IsaPred<TensorType>);
   if (scalar && (!onTensors || isa<arith::ConstantOp>(op)))
     return success();
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp,

@@ -118,6 +118,10 @@ static bool writeSources(Session &session, Compilation &compilation,
   const Declaration &declaration = compilation.declaration;
   CppOptions options;
   options.model = compilation.describe();
+  // The architecture's name is of the config: the model's text gives the same
+  // program.
+  if (compilation.model.config)
+    options.model = StringRef(options.model).split(", ").second.str();
   options.version = versionText().str();
   options.batch = declaration.batch.value;
   options.seq = declaration.sequence.value;
@@ -158,15 +162,10 @@ static bool writeProgram(Session &session, Compilation &compilation,
 /// --stop-after: prints the IR of a phase.
 static int stopAfter(Session &session, const Word &word) {
   std::optional<Phase> phase = findPhase(word.text);
-  if (!phase || *phase > lastTextPhase()) {
-    session.reporter.error(word.place,
-                           (phase ? "phase without text " : "unknown phase ") +
-                               ("'" + printable(word.text) + "'"),
-                           "phase");
-    session.reporter.help(
-        "phases: " + llvm::join(phaseNames().take_front(
-                                    static_cast<size_t>(lastTextPhase()) + 1),
-                                ", "));
+  if (!phase) {
+    session.reporter.error(
+        word.place, "unknown phase '" + printable(word.text) + "'", "phase");
+    session.reporter.help("phases: " + llvm::join(phaseNames(), ", "));
     return nothingWritten(session, kUsage);
   }
   Compilation compilation;
@@ -193,8 +192,10 @@ static int stopAfter(Session &session, const Word &word) {
 }
 
 int mlir::parc::driver::runCompile(Session &session) {
-  if (const Word *word = session.line.flag("stop-after"))
-    return stopAfter(session, *word);
+  // The last phase is the folder.
+  const Word *last = session.line.flag("stop-after");
+  if (last && last->text != phaseName(Phase::Emitted))
+    return stopAfter(session, *last);
   const Word *output = session.line.flag("o");
   std::string path = output ? output->text : "out";
   Place place = output ? output->place : Place{"", 0, 0, 1, ""};

@@ -1,4 +1,5 @@
-//===- Body.cpp - Statements of a region ----------------------------------------===//
+//===- Body.cpp - Statements of a region
+//----------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -36,7 +37,8 @@ std::string BodyPrinter::type(Value value) const {
 
 std::string BodyPrinter::declare(Value value, StringRef base) {
   StringRef name = nameOf(value.getLoc());
-  std::string made = scope.take(base.empty() ? (name.empty() ? "x" : name) : base);
+  std::string made =
+      scope.take(base.empty() ? (name.empty() ? "x" : name) : base);
   names[value] = made;
   return made;
 }
@@ -67,8 +69,7 @@ SmallVector<std::string> BodyPrinter::sizes(Type type, ValueRange open) const {
   return result;
 }
 
-std::string BodyPrinter::make(Value result,
-                              ArrayRef<std::string> sizes) const {
+std::string BodyPrinter::make(Value result, ArrayRef<std::string> sizes) const {
   std::string text =
       "c.make<" + scalarType(getElementTypeOrSelf(result.getType())) + ">({";
   for (auto [index, size] : llvm::enumerate(sizes))
@@ -138,7 +139,8 @@ void BodyPrinter::printComment(Operation &op) {
   if (!line.empty() && line + at != lastComment) {
     lastComment = line + at;
     os << '\n' << indent << "// " << line;
-    if (op.getNumResults() == 1 && isa<RankedTensorType>(op.getResultTypes()[0]))
+    if (op.getNumResults() == 1 &&
+        isa<RankedTensorType>(op.getResultTypes()[0]))
       os << "  " << shapeText(op.getResult(0).getType());
     if (!at.empty())
       os << "  " << at;
@@ -171,10 +173,10 @@ LogicalResult BodyPrinter::printKernel(Operation &op) {
     size_t next = 0;
     bool product = call->sizes == KernelCall::Sizes::Product;
     for (auto [index, size] : llvm::enumerate(reduce.getSizes()))
-      arguments += (index && product ? " * " : ", ") +
-                   (ShapedType::isDynamic(size)
-                        ? get(reduce.getOpenSizes()[next++])
-                        : std::to_string(size));
+      arguments +=
+          (index && product ? " * " : ", ") +
+          (ShapedType::isDynamic(size) ? get(reduce.getOpenSizes()[next++])
+                                       : std::to_string(size));
   }
   os << indent << "kernels::" << call->function << "(c.r" << arguments
      << ");\n";
@@ -182,9 +184,9 @@ LogicalResult BodyPrinter::printKernel(Operation &op) {
 }
 
 LogicalResult BodyPrinter::printContract(rt::ContractOp op) {
-  std::string operands = literal(op.getCDims()) + ", " + get(op.getA()) +
-                         ", " + literal(op.getADims()) + ", " + get(op.getB()) +
-                         ", " + literal(op.getBDims());
+  std::string operands = literal(op.getCDims()) + ", " + get(op.getA()) + ", " +
+                         literal(op.getADims()) + ", " + get(op.getB()) + ", " +
+                         literal(op.getBDims());
   if (rt::AccumulateOp sum = onlyAccumulated(op.getC())) {
     os << indent << "contract(c.r, c.slot("
        << slotArguments(sum.getParam(), sum.getSlot()) << "), " << operands
@@ -215,8 +217,8 @@ LogicalResult BodyPrinter::printContract(rt::ContractOp op) {
 LogicalResult BodyPrinter::printScatter(rt::ScatterRowsOp op) {
   auto rows = cast<RankedTensorType>(op.getRows().getType());
   std::string element = scalarType(rows.getElementType());
-  std::string id =
-      scalarType(cast<RankedTensorType>(op.getIds().getType()).getElementType());
+  std::string id = scalarType(
+      cast<RankedTensorType>(op.getIds().getType()).getElementType());
   std::string count;
   for (int64_t dim = 0; dim + 1 < rows.getRank(); ++dim)
     count += (dim ? " * " : "") + size(op.getRows(), dim);
@@ -253,8 +255,7 @@ static StringRef reduceOp(rt::Combiner kind) {
 LogicalResult BodyPrinter::printCollective(Operation &op) {
   Value input = op.getOperand(0), result = op.getResult(0);
   auto group = op.getAttrOfType<FlatSymbolRefAttr>("group");
-  std::string to =
-      "Group::" + file.names.groupNames.at(group.getValue().str());
+  std::string to = "Group::" + file.names.groupNames.at(group.getValue().str());
   std::string why = literal(op.getAttrOfType<StringAttr>("why").getValue());
   std::string from = get(input);
   std::string call;
@@ -267,8 +268,8 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
   } else if (auto move = dyn_cast<rt::AllToAllOp>(op)) {
     std::string axes = file.names.axes(move.getAxes());
     call = "c.all_to_all(" + from + ", " + to + ", " +
-           std::to_string(move.getSplitDim()) + ", c.bounds({}, " + axes + ", " +
-           std::to_string(move.getSplitExtent()) + ", " +
+           std::to_string(move.getSplitDim()) + ", c.bounds({}, " + axes +
+           ", " + std::to_string(move.getSplitExtent()) + ", " +
            std::to_string(move.getSplitGrain()) + "), " +
            std::to_string(move.getGatherDim()) + ", c.bounds({}, " + axes +
            ", " + std::to_string(move.getGatherExtent()) + ", " +
@@ -284,7 +285,8 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     auto scatter = dyn_cast<rt::ReduceScatterOp>(op);
     call = std::string("c.") + (scatter ? "reduce_scatter(" : "all_gather(") +
            from + ", " + to + ", " + integer("dim") + ", " + bounds + ", " +
-           (scatter ? reduceOp(scatter.getKind()).str() + ", " : "") + why + ")";
+           (scatter ? reduceOp(scatter.getKind()).str() + ", " : "") + why +
+           ")";
   }
   std::string name = declare(result, "");
   os << indent << type(result) << ' ' << name << "(" << call << ");\n";
@@ -386,9 +388,8 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
       base += "." + load.getSlot().str();
     std::string name = declare(load.getResult(), base);
     os << indent << "const " << type(load.getResult()) << ' ' << name
-       << " = c.load<"
-       << scalarType(getElementTypeOrSelf(load.getType())) << ">("
-       << slotArguments(load.getParam(), load.getSlot()) << ");\n";
+       << " = c.load<" << scalarType(getElementTypeOrSelf(load.getType()))
+       << ">(" << slotArguments(load.getParam(), load.getSlot()) << ");\n";
     return success();
   }
   if (isa<tensor::DimOp, rt::PartStartOp, rt::PartSizeOp>(op) ||
@@ -410,8 +411,9 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
     return printView(op);
   if (auto store = dyn_cast<rt::StoreOp>(op)) {
-    os << indent << "c.keep(" << slotArguments(store.getParam(), store.getSlot())
-       << ", " << get(store.getInput()) << ");\n";
+    os << indent << "c.keep("
+       << slotArguments(store.getParam(), store.getSlot()) << ", "
+       << get(store.getInput()) << ");\n";
     return success();
   }
   if (auto sum = dyn_cast<rt::AccumulateOp>(op)) {
@@ -461,9 +463,10 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
   llvm::SetVector<Value> outside = readFromOutside(op);
 
   // The function of one layer.
-  std::string function = file.functions.take(
-      op.getLayers().str() +
-      (carried == 0 ? "_update" : op.getReverse() ? "_backward" : "_forward"));
+  std::string function = file.functions.take(op.getLayers().str() +
+                                             (carried == 0      ? "_update"
+                                              : op.getReverse() ? "_backward"
+                                                                : "_forward"));
   BodyPrinter body(file, "layer");
   std::string parameters = "Context &c, int64_t layer";
   for (BlockArgument argument : block.getArguments().drop_front()) {
@@ -483,8 +486,9 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
   SmallVector<std::string> outputs;
   for (size_t index = carried; index < yield.getNumOperands(); ++index) {
     StringRef name = nameOf(yield.getOperand(index).getLoc());
-    outputs.push_back(body.scope.take(
-        "out." + (name.empty() ? std::to_string(index - carried) : name.str())));
+    outputs.push_back(
+        body.scope.take("out." + (name.empty() ? std::to_string(index - carried)
+                                               : name.str())));
     parameters += ", " + type(yield.getOperand(index)) + " &" + outputs.back();
   }
   if (failed(body.print(block)))
@@ -512,13 +516,14 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
                  body.printed().str() + "}\n";
 
   // The loop that calls it.
-  os << '\n' << indent << "// " << comment(op.getLayers())
+  os << '\n'
+     << indent << "// " << comment(op.getLayers())
      << (op.getReverse() ? ", last layer first\n" : "\n");
   std::string range = scope.take("range"), at = scope.take("index"),
               number = scope.take("layer.number");
-  os << indent << "const LayerRange " << range << " = c.layers(Stack::"
-     << file.names.stackNames.at(op.getLayers().str()) << ", " << op.getBegin()
-     << ", " << op.getEnd() << ");\n";
+  os << indent << "const LayerRange " << range
+     << " = c.layers(Stack::" << file.names.stackNames.at(op.getLayers().str())
+     << ", " << op.getBegin() << ", " << op.getEnd() << ");\n";
   std::string arguments;
   for (size_t index = 0; index < carried; ++index) {
     Value result = op.getResult(index);
@@ -568,12 +573,12 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
        << ");\n";
   llvm::SetVector<Value> each(op.getEach().begin(), op.getEach().end());
   for (Value value : each)
-    if (owned.contains(value) &&
-        llvm::is_contained(lastUses.lookup(op), value))
+    if (owned.contains(value) && llvm::is_contained(lastUses.lookup(op), value))
       os << indent << "  release(" << get(value) << "[" << at << "]);\n";
   os << indent << "}\n";
   for (size_t index = 0; index < reduced; ++index) {
-    auto shape = cast<RankedTensorType>(op.getResult(carried + index).getType());
+    auto shape =
+        cast<RankedTensorType>(op.getResult(carried + index).getType());
     if (!shape.hasStaticShape())
       return op.emitOpError() << "sums layers into " << shape
                               << ", whose size no start can tell";

@@ -1,4 +1,5 @@
-//===- Folder.cpp - The emitted folder ------------------------------------------===//
+//===- Folder.cpp - The emitted folder
+//------------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -30,8 +31,8 @@ static std::string cmakeText(const ProgramNames &names) {
                      "add_subdirectory(runtime)\n"
                      "parc_add_program(train src/main.cpp";
   for (rt::RoleOp role : names.roles)
-    text += "\n  src/stage_" + names.roleNames.at(role.getSymName().str()) +
-            ".cpp";
+    text +=
+        "\n  src/stage_" + names.roleNames.at(role.getSymName().str()) + ".cpp";
   return text + ")\n";
 }
 
@@ -51,8 +52,8 @@ static std::string readmeText(const ProgramNames &names,
   for (auto [axis, size] :
        llvm::zip(mesh.getAxes().getAsRange<StringAttr>(), mesh.getSizes())) {
     ranks *= size;
-    sizes += (sizes.empty() ? "" : " x ") +
-             names.axisNames.at(axis.str()) + "=" + std::to_string(size);
+    sizes += (sizes.empty() ? "" : " x ") + names.axisNames.at(axis.str()) +
+             "=" + std::to_string(size);
   }
   std::string count = std::to_string(ranks);
   return "# A trainer for " + count + (ranks == 1 ? " rank" : " ranks") +
@@ -62,16 +63,21 @@ static std::string readmeText(const ProgramNames &names,
          "    cmake -S . -B build && cmake --build build\n"
          "    build/train --steps 3\n\n"
          "Needs a C++17 compiler, CMake and OpenBLAS.\n\n"
-         "## On " + count + (ranks == 1 ? " GPU\n\n" : " GPUs\n\n") +
+         "## On " +
+         count + (ranks == 1 ? " GPU\n\n" : " GPUs\n\n") +
          "    cmake -S . -B build -DPARC_BACKEND=cuda && cmake --build build\n"
-         "    srun -n " + count + " build/train --data tokens.bin\n\n"
-         "One process a GPU: " + count + (ranks == 1 ? " process" : " processes") +
+         "    srun -n " +
+         count +
+         " build/train --data tokens.bin\n\n"
+         "One process a GPU: " +
+         count + (ranks == 1 ? " process" : " processes") +
          ". Needs the CUDA toolkit, and NCCL at run time.\n\n"
          "## Flags\n\n"
          "`--steps N --data tokens.bin --weights FILE --inputs FILE --save "
          "FILE --lr X --seed N`;\n`--help` lists all. The batch is " +
          std::to_string(options.batch) + " sequences of " +
-         std::to_string(options.seq) + " tokens.\n\n"
+         std::to_string(options.seq) +
+         " tokens.\n\n"
          "## What is here\n\n"
          "| file | holds |\n|---|---|\n"
          "| src/tables.h | mesh, communicators, parameters, schedule |\n"
@@ -134,8 +140,8 @@ bool mlir::parc::copyRuntime(StringRef executable, const WriteFile &write,
   }
   std::vector<std::string> files;
   std::error_code code;
-  for (fs::recursive_directory_iterator at(root, code), end;
-       at != end && !code; at.increment(code)) {
+  for (fs::recursive_directory_iterator at(root, code), end; at != end && !code;
+       at.increment(code)) {
     StringRef relative = StringRef(at->path()).drop_front(root.size() + 1);
     if (!relative.starts_with("test/") && relative != "test" &&
         fs::is_regular_file(at->path()))

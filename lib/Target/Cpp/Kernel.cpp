@@ -1,4 +1,5 @@
-//===- Kernel.cpp - Kernels as C++ functions ------------------------------------===//
+//===- Kernel.cpp - Kernels as C++ functions
+//------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -141,8 +142,8 @@ LogicalResult KernelPrinter::printBlock(ScalarPrinter &printer, Block &block) {
         continue;
       // A number of the region around: it comes as a parameter.
       auto constant = operand.getDefiningOp<arith::ConstantOp>();
-      printer.name(operand, constant ? number(constant.getValue())
-                                     : capture(operand));
+      printer.name(operand,
+                   constant ? number(constant.getValue()) : capture(operand));
     }
     if (auto at = dyn_cast<rt::AtOp>(inner))
       printer.define(at.getResult(), readOf(printer, at));
@@ -152,8 +153,8 @@ LogicalResult KernelPrinter::printBlock(ScalarPrinter &printer, Block &block) {
   for (Value operand : block.getTerminator()->getOperands())
     if (!printer.knows(operand)) {
       auto constant = operand.getDefiningOp<arith::ConstantOp>();
-      printer.name(operand, constant ? number(constant.getValue())
-                                     : capture(operand));
+      printer.name(operand,
+                   constant ? number(constant.getValue()) : capture(operand));
     }
   return success();
 }
@@ -227,8 +228,7 @@ static bool runsAlongResult(rt::ReduceOp reduce, int64_t rank) {
   return along > 0;
 }
 
-LogicalResult KernelPrinter::printReduce(raw_ostream &os,
-                                         rt::ReduceOp reduce) {
+LogicalResult KernelPrinter::printReduce(raw_ostream &os, rt::ReduceOp reduce) {
   auto kept = static_cast<unsigned>(rank());
   auto summed = static_cast<unsigned>(reduce.getSizes().size());
   Block &block = body();
@@ -250,8 +250,9 @@ LogicalResult KernelPrinter::printReduce(raw_ostream &os,
   os << "}, {";
   for (unsigned dim = 0; dim < loops; ++dim)
     os << (dim ? ", " : "") << (flat ? "n" : "n" + std::to_string(dim));
-  os << "}, " << (narrow ? neutral(reduce.getKind(), Float32Type::get(op->getContext()))
-                         : neutral(reduce.getKind(), type))
+  os << "}, "
+     << (narrow ? neutral(reduce.getKind(), Float32Type::get(op->getContext()))
+                : neutral(reduce.getKind(), type))
      << ", " << kind << "(), PARC_FN(" << loopParameters(kept + loops)
      << ") {\n";
   ScalarPrinter printer(os, "    ");

@@ -1,4 +1,5 @@
-//===- Names.cpp - Identifiers and literals -------------------------------------===//
+//===- Names.cpp - Identifiers and literals
+//-------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -112,8 +113,8 @@ std::string cpp::literal(StringRef text) {
 std::string cpp::comment(StringRef text) {
   std::string result;
   for (char ch : text.take_front(90))
-    result += llvm::isPrint(ch) && ch != '\\' && ch != '?' && ch != '*' ? ch
-                                                                       : '.';
+    result +=
+        llvm::isPrint(ch) && ch != '\\' && ch != '?' && ch != '*' ? ch : '.';
   return result;
 }
 

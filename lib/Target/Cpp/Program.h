@@ -1,4 +1,5 @@
-//===- Program.h - What the files of a program share ------------------*- C++ -*-===//
+//===- Program.h - What the files of a program share ------------------*- C++
+//-*-===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,9 +16,9 @@
 
 #include "Kernel.h"
 
-#include "parc/Target/Cpp.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "parc/Target/Cpp.h"
 
 #include <map>
 

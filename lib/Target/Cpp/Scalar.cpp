@@ -1,4 +1,5 @@
-//===- Scalar.cpp - Scalar arithmetic as C++ ------------------------------------===//
+//===- Scalar.cpp - Scalar arithmetic as C++
+//------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -99,7 +100,9 @@ static StringRef functionName(StringRef name) {
 
 static std::string compareFloats(arith::CmpFPredicate predicate,
                                  const std::string &a, const std::string &b) {
-  auto op = [&](StringRef text) { return "(" + a + " " + text.str() + " " + b + ")"; };
+  auto op = [&](StringRef text) {
+    return "(" + a + " " + text.str() + " " + b + ")";
+  };
   using P = arith::CmpFPredicate;
   switch (predicate) {
   case P::AlwaysFalse:
@@ -264,10 +267,10 @@ std::string ScalarPrinter::expression(Operation *op) {
 }
 
 void ScalarPrinter::define(Value value, const std::string &text) {
-  bool isWord = !StringRef(text).contains('(') && !StringRef(text).contains(' ');
-  bool once = value.hasOneUse() &&
-              value.use_begin()->getOwner()->getBlock() ==
-                  value.getDefiningOp()->getBlock();
+  bool isWord =
+      !StringRef(text).contains('(') && !StringRef(text).contains(' ');
+  bool once = value.hasOneUse() && value.use_begin()->getOwner()->getBlock() ==
+                                       value.getDefiningOp()->getBlock();
   if (isWord || value.use_empty() || (once && text.size() < 60)) {
     names[value] = text;
     return;
@@ -286,8 +289,8 @@ LogicalResult ScalarPrinter::print(Operation *op) {
     Type type = op->getResult(0).getType();
     bool isSigned = isa<arith::MulSIExtendedOp>(op);
     if (!type.isInteger(32) && !type.isInteger(64))
-      return op->emitError() << "'" << op->getName() << "' has no C++ for "
-                             << type;
+      return op->emitError()
+             << "'" << op->getName() << "' has no C++ for " << type;
     std::string wide = type.isInteger(64)
                            ? (isSigned ? "__int128" : "(unsigned __int128)")
                            : (isSigned ? "int64_t" : "uint64_t");

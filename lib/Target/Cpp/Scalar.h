@@ -1,4 +1,5 @@
-//===- Scalar.h - Scalar arithmetic as C++ ----------------------------*- C++ -*-===//
+//===- Scalar.h - Scalar arithmetic as C++ ----------------------------*- C++
+//-*-===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,5 @@
-//===- Sizes.cpp - Sizes known before values ------------------------------------===//
+//===- Sizes.cpp - Sizes known before values
+//------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -75,9 +76,10 @@ std::string SizeFinder::findArgument(BlockArgument argument, int64_t dim) {
     return "";
   size_t inputs = role.getInputs().size();
   if (number < inputs)
-    return part(cast<ArrayAttr>(cast<ArrayAttr>(role.getInputAxes()[number])[dim]),
-                dim == 0 ? names.batch : names.seq,
-                cast<DenseI64ArrayAttr>(role.getInputGrains()[number])[dim]);
+    return part(
+        cast<ArrayAttr>(cast<ArrayAttr>(role.getInputAxes()[number])[dim]),
+        dim == 0 ? names.batch : names.seq,
+        cast<DenseI64ArrayAttr>(role.getInputGrains()[number])[dim]);
   Region *region = argument.getOwner()->getParent();
   number -= inputs;
   if (region == &role.getForward()) {
@@ -91,8 +93,7 @@ std::string SizeFinder::findArgument(BlockArgument argument, int64_t dim) {
     return "";
   Operation *forward = role.getForward().front().getTerminator();
   size_t saved = forward->getNumOperands() - role.getForwardSends();
-  size_t received =
-      argument.getOwner()->getNumArguments() - inputs - saved;
+  size_t received = argument.getOwner()->getNumArguments() - inputs - saved;
   if (number >= received)
     return find(forward->getOperand(role.getForwardSends() + number - received),
                 dim);
@@ -118,8 +119,8 @@ std::string SizeFinder::findIndex(Value index) {
 /// The operand that is the size of an open dimension.
 std::string SizeFinder::findOpen(Value value, int64_t dim, ValueRange open) {
   auto type = cast<RankedTensorType>(value.getType());
-  size_t before = llvm::count_if(type.getShape().take_front(dim),
-                                 ShapedType::isDynamic);
+  size_t before =
+      llvm::count_if(type.getShape().take_front(dim), ShapedType::isDynamic);
   return findIndex(open[before]);
 }
 
@@ -190,7 +191,6 @@ std::string SizeFinder::findResult(OpResult result, int64_t dim) {
   return "";
 }
 
-std::string cpp::sizeText(const ProgramNames &names, Value value,
-                          int64_t dim) {
+std::string cpp::sizeText(const ProgramNames &names, Value value, int64_t dim) {
   return SizeFinder(names).find(value, dim);
 }

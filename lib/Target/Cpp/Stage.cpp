@@ -1,4 +1,5 @@
-//===- Stage.cpp - The file of one role -----------------------------------------===//
+//===- Stage.cpp - The file of one role
+//-----------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -182,8 +183,7 @@ LogicalResult StagePrinter::printUpdate(std::string &text) {
   if (failed(body.print(block)))
     return failure();
   body.stream() << '\n';
-  for (Value value :
-       cast<rt::YieldOp>(block.getTerminator()).getValues())
+  for (Value value : cast<rt::YieldOp>(block.getTerminator()).getValues())
     body.stream() << "  results.push_back(" << body.get(value) << ");\n";
   text = "\n// Once a step: norm, clipping, optimizer.\n"
          "void update(Context &c, const Values &sums, const Values &scalars,\n"
@@ -214,8 +214,8 @@ FailureOr<std::string> StagePrinter::buffers(Block &block, size_t count) const {
   size_t first = role.getInputs().size();
   for (BlockArgument argument : block.getArguments().slice(first, count)) {
     auto type = cast<RankedTensorType>(argument.getType());
-    text += "    values.push_back(c.make<" +
-            scalarType(type.getElementType()) + ">({";
+    text += "    values.push_back(c.make<" + scalarType(type.getElementType()) +
+            ">({";
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       std::string size = sizeText(names, argument, dim);
       if (size.empty())
@@ -315,7 +315,8 @@ FailureOr<std::string> StagePrinter::print(const CppOptions &options) {
      << ": change the plan and compile again.\n#include \"tables.h\"\n\n"
         "namespace model {\nnamespace "
      << name << " {\n\n// Kernels: what lies between the products.\n"
-     << "namespace kernels {\n" << file.kernels.text() << "\n} // namespace kernels\n";
+     << "namespace kernels {\n"
+     << file.kernels.text() << "\n} // namespace kernels\n";
   os << "\n// Kept from forward for backward, a micro-batch.\nstruct Saved {\n";
   auto yield = cast<rt::YieldOp>(role.getForward().front().getTerminator());
   for (auto [index, field] : llvm::enumerate(saved)) {
@@ -323,8 +324,8 @@ FailureOr<std::string> StagePrinter::print(const CppOptions &options) {
     Type shape = type;
     if (auto layers = dyn_cast<rt::LayersType>(type))
       shape = layers.getElement();
-    os << "  " << valueType(type) << ' ' << field << "; // "
-       << shapeText(shape) << (shape == type ? "" : ", a layer") << '\n';
+    os << "  " << valueType(type) << ' ' << field << "; // " << shapeText(shape)
+       << (shape == type ? "" : ", a layer") << '\n';
   }
   os << "};\n\nstruct Constants {\n";
   for (auto &[field, constant] : file.constants)

@@ -1,4 +1,5 @@
-//===- TablesHeader.cpp - src/tables.h ------------------------------------------===//
+//===- TablesHeader.cpp - src/tables.h
+//------------------------------------------===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +14,6 @@
 #include "Program.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -69,8 +69,8 @@ FailureOr<ProgramNames> ProgramNames::of(ModuleOp module) {
       names.sumSlots |= uint64_t(1) << number;
   });
   if (names.slots.size() > 64)
-    return module.emitError() << "expected at most 64 slots, got "
-                              << names.slots.size();
+    return module.emitError()
+           << "expected at most 64 slots, got " << names.slots.size();
   return names;
 }
 
@@ -179,7 +179,8 @@ void TablePrinter::printNames() {
   os << "// Numbers of the tables' rows.\n";
   SmallVector<std::string> items;
   auto mesh = names.mesh;
-  for (auto axis : mesh->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
+  for (auto axis :
+       mesh->getAttrOfType<ArrayAttr>("axes").getAsRange<StringAttr>())
     items.push_back(names.axisNames.at(axis.str()));
   items.push_back(names.axisNames.at("mb"));
   printEnum("Axis", items);
@@ -213,21 +214,25 @@ std::string TablePrinter::dims(ArrayRef<int64_t> shape, ArrayAttr axes,
 }
 
 void TablePrinter::printGroups() {
-  os << "\n// Communicators, in the order of their creation: the ranks that "
+  os << '\n';
+  for (auto [index, group] : llvm::enumerate(names.groups))
+    if (auto only = rt::GroupOp(group).getStages())
+      os << "constexpr int64_t groupStages" << index << "[] = " << list(*only)
+         << ";\n";
+  os << "// Communicators, in the order of their creation: the ranks that "
         "differ on these\n// axes only.\nconstexpr GroupRow groups[] = {\n";
-  for (rt::GroupOp group : names.groups) {
-    uint64_t stages = ~uint64_t(0);
-    if (auto only = group.getStages()) {
-      stages = 0;
-      for (int64_t stage : *only)
-        stages |= uint64_t(1) << (stage & 63);
-    }
+  for (auto [index, row] : llvm::enumerate(names.groups)) {
+    rt::GroupOp group = row;
+    auto only = group.getStages();
     os << "    {" << literal(group.getSymName()) << ", "
-       << names.axes(group.getAxes()) << ", " << llvm::format_hex(stages, 18)
-       << "u},\n";
+       << names.axes(group.getAxes()) << ", ";
+    if (only)
+      os << "groupStages" << index << ", " << only->size() << "},\n";
+    else
+      os << "nullptr, 0},\n";
   }
   if (names.groups.empty())
-    os << "    {\"\", {}, 0},\n";
+    os << "    {\"\", {}, nullptr, 0},\n";
   os << "};\n";
 }
 
@@ -244,15 +249,16 @@ void TablePrinter::printParams() {
                        : 0.0;
     os << "    {" << literal(param.getCheckpoint()) << ", "
        << dtype(type.getElementType()) << ", " << type.getRank() << ",\n     "
-       << dims(type.getShape(), param.getAxes(), param.getGrains()) << ",\n     "
-       << list(param.getFull()) << ", " << list(param.getOffsets()) << ", "
+       << dims(type.getShape(), param.getAxes(), param.getGrains())
+       << ",\n     " << list(param.getFull()) << ", "
+       << list(param.getOffsets()) << ", "
        << static_cast<int64_t>(param.getLayers().value_or(0)) << ", "
        << names.stackOf(param) << ", "
        << static_cast<int64_t>(param.getLayerBase()) << ", "
        << static_cast<int64_t>(param.getLayerStride()) << ", "
        << (normal ? "Init::normal, " : "Init::constant, ")
-       << number(FloatAttr::get(Float64Type::get(type.getContext()), value)) << ", "
-       << static_cast<int64_t>(param.getFirstStage()) << "},\n";
+       << number(FloatAttr::get(Float64Type::get(type.getContext()), value))
+       << ", " << static_cast<int64_t>(param.getFirstStage()) << "},\n";
   }
   os << "};\n";
 }
@@ -283,7 +289,8 @@ LogicalResult TablePrinter::printInputs() {
     os << "    {" << literal(name.getValue()) << ", "
        << dtype(type.getElementType()) << ", " << type.getRank() << ", "
        << dims(shape, cast<ArrayAttr>(role.getInputAxes()[index]),
-               cast<DenseI64ArrayAttr>(role.getInputGrains()[index]).asArrayRef())
+               cast<DenseI64ArrayAttr>(role.getInputGrains()[index])
+                   .asArrayRef())
        << "},\n";
   }
   os << "};\n";
@@ -291,58 +298,85 @@ LogicalResult TablePrinter::printInputs() {
 }
 
 static StringRef eventName(int64_t kind) {
-  static const StringRef known[] = {"forward",        "backward",
-                                    "sendForward",    "receiveForward",
-                                    "sendBackward",   "receiveBackward",
-                                    "group"};
+  static const StringRef known[] = {
+      "forward",      "backward",        "sendForward", "receiveForward",
+      "sendBackward", "receiveBackward", "group"};
   return known[kind];
+}
+
+/// True for an event of the backward direction.
+static bool isBackward(int64_t kind) {
+  return kind == 1 || kind == 4 || kind == 5;
+}
+
+/// The rows of a loop's events, micro-batches counted from `first`, that of
+/// each direction's first event.
+static std::string eventRows(ArrayRef<int64_t> numbers, int64_t (&first)[2]) {
+  bool seen[2] = {false, false};
+  std::string rows;
+  for (size_t at = 1; at + 1 < numbers.size(); at += 2) {
+    int64_t kind = numbers[at], number = numbers[at + 1];
+    if (eventName(kind) != "group") {
+      int direction = isBackward(kind);
+      if (!seen[direction])
+        first[direction] = number;
+      seen[direction] = true;
+      number -= first[direction];
+    }
+    rows += "    {EventKind::" + eventName(kind).str() + ", " +
+            std::to_string(number) + "},\n";
+  }
+  return rows;
 }
 
 void TablePrinter::printSchedule() {
   std::string loops, stages;
   rt::ScheduleOp schedule = names.schedule;
-  os << "\n// What a stage does, in order; loops say how often.\n"
+  os << "\n// What stages do, micro-batches counted from a loop's first.\n"
         "constexpr EventRow events[] = {\n";
-  // Stages that do the same share rows.
+  // Loops that do the same share rows.
   std::map<std::string, int64_t> known;
   int64_t numEvents = 0, numLoops = 0;
   for (auto [stage, attribute] : llvm::enumerate(schedule.getLoops())) {
-    int64_t first = numLoops;
+    int64_t firstLoop = numLoops;
+    loops += "   ";
     for (Attribute loop : cast<ArrayAttr>(attribute)) {
       ArrayRef<int64_t> numbers = cast<DenseI64ArrayAttr>(loop).asArrayRef();
-      std::string rows;
-      for (size_t at = 1; at + 1 < numbers.size(); at += 2)
-        rows += "    {EventKind::" + eventName(numbers[at]).str() + ", " +
-                std::to_string(numbers[at + 1]) + "},\n";
+      int64_t first[2] = {0, 0};
+      std::string rows = eventRows(numbers, first);
       auto count = static_cast<int64_t>(numbers.size() / 2);
       auto [found, isNew] = known.try_emplace(rows, numEvents);
       if (isNew) {
         os << rows;
         numEvents += count;
       }
-      loops += "    {" + std::to_string(numbers[0]) + ", " +
+      loops += " {" + std::to_string(numbers[0]) + ", " +
                std::to_string(found->second) + ", " + std::to_string(count) +
-               "},\n";
+               ", " + std::to_string(first[0]) + ", " +
+               std::to_string(first[1]) + "},";
       ++numLoops;
     }
+    loops += "\n";
     int role = 0;
     for (auto [index, op] : llvm::enumerate(names.roles))
       if (llvm::is_contained(rt::RoleOp(op).getStages(),
                              static_cast<int64_t>(stage)))
         role = static_cast<int>(index);
-    stages += "    {" + std::to_string(role) + ", " + std::to_string(first) +
-              ", " + std::to_string(numLoops - first) + ", " +
-              std::to_string(schedule.getInFlight()[stage]) + "},\n";
+    stages += (stage % 4 == 0 ? "\n    {" : " {") + std::to_string(role) +
+              ", " + std::to_string(firstLoop) + ", " +
+              std::to_string(numLoops - firstLoop) + ", " +
+              std::to_string(schedule.getInFlight()[stage]) + "},";
   }
-  os << "};\n\n// Iterations, first event, events.\nconstexpr LoopRow loops[] = "
+  os << "};\n\n// A line a stage: iterations, first event, events, first "
+        "micro-batch forward\n// and backward.\nconstexpr LoopRow loops[] = "
         "{\n"
      << loops
      << "};\n\n// Role, first loop, loops, micro-batches in flight.\n"
-        "constexpr StageRow stages[] = {\n"
-     << stages << "};\n\n// Stage s runs the layers bounds[s] to bounds[s + 1] "
-                  "of all stacks.\nconstexpr int64_t bounds[] = "
-     << list(schedule.getBounds())
-     << ";\nconstexpr int64_t stackCounts[] = "
+        "constexpr StageRow stages[] = {"
+     << stages
+     << "\n};\n\n// Stage s runs the layers bounds[s] to bounds[s + "
+        "1] of all stacks.\nconstexpr int64_t bounds[] = "
+     << list(schedule.getBounds()) << ";\nconstexpr int64_t stackCounts[] = "
      << (schedule.getCounts().empty() ? "{0}" : list(schedule.getCounts()))
      << ";\n";
 }
@@ -403,7 +437,8 @@ void TablePrinter::printTables() {
 
 FailureOr<std::string> TablePrinter::print() {
   if (names.roles.empty() || names.params.empty())
-    return names.mesh->emitError() << "expected a role and a parameter at least";
+    return names.mesh->emitError()
+           << "expected a role and a parameter at least";
   os << "// Everything that depends on the sizes of mesh, model and batch.\n"
         "// Made by parc "
      << comment(options.version)

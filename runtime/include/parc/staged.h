@@ -41,7 +41,8 @@ struct DimRow {
 struct GroupRow {
   const char *name;
   AxisList axes;
-  uint64_t stages; ///< Bit s: stage s takes part; all bits: every stage.
+  const int64_t *stages; ///< Those that take part; null: all.
+  int numStages;
 };
 
 struct ParamRow {
@@ -78,7 +79,7 @@ enum class EventKind : uint8_t {
 
 struct EventRow {
   EventKind kind;
-  int32_t number; ///< Micro-batch in the first iteration.
+  int32_t number; ///< Micro-batch, counted from the loop's first.
 };
 
 /// `count` events from `first`, `repeat` times; each iteration adds one to
@@ -86,6 +87,7 @@ struct EventRow {
 struct LoopRow {
   int64_t repeat;
   int first, count;
+  int64_t forward, backward; ///< First micro-batch of each direction.
 };
 
 struct StageRow {
@@ -105,8 +107,8 @@ struct Tables {
   int stageGroup; ///< The group that transfers go through, or -1.
   const ParamRow *params;
   int numParams;
-  int numSlots;       ///< Slot 0 is the value.
-  uint64_t sumSlots;  ///< Bit s: slot s is a sum over one step.
+  int numSlots;      ///< Slot 0 is the value.
+  uint64_t sumSlots; ///< Bit s: slot s is a sum over one step.
   int gradSlot;
   const InputRow *inputs;
   int numInputs;

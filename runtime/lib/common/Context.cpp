@@ -15,8 +15,7 @@
 namespace parc {
 
 Context::Context(Rank &r, const Tables &tables)
-    : r(r), store(r.pool()), tables(tables),
-      params_(size_t(tables.numParams)) {
+    : r(r), store(r.pool()), tables(tables), params_(size_t(tables.numParams)) {
   Mesh mesh = r.mesh();
   for (int axis = 0; axis < tables.numAxes; ++axis)
     coordinates_.push_back(mesh.coordinate(r.id(), axis));
@@ -168,7 +167,8 @@ static std::vector<int> membersOf(const Rank &r, const Tables &tables,
     }
     int64_t stage =
         tables.stageAxis < 0 ? 0 : mesh.coordinate(rank, tables.stageAxis);
-    if (~row.stages == 0 || row.stages >> stage & 1)
+    const int64_t *end = row.stages + row.numStages;
+    if (!row.stages || std::find(row.stages, end, stage) != end)
       members.push_back(int(rank));
   }
   return members;
@@ -178,15 +178,15 @@ void Context::createGroups() {
   for (int g = 0; g < tables.numGroups; ++g) {
     const GroupRow &row = tables.groups[g];
     std::vector<int> members = membersOf(r, tables, row);
-    bool here = std::find(members.begin(), members.end(), r.id()) !=
-                members.end();
+    bool here =
+        std::find(members.begin(), members.end(), r.id()) != members.end();
     if (!here || members.size() < 2) {
       groups_.push_back(nullptr);
       continue;
     }
-    std::string name = std::string(row.name) + "#" +
-                       std::to_string(*std::min_element(members.begin(),
-                                                        members.end()));
+    std::string name =
+        std::string(row.name) + "#" +
+        std::to_string(*std::min_element(members.begin(), members.end()));
     groups_.push_back(r.create(name, members));
   }
 }
@@ -229,8 +229,8 @@ AnyValue Context::all_to_all(const AnyView &value, int g, int splitDim,
                              const Bounds &splitBounds, int concatDim,
                              const Bounds &concatBounds, const char *label) {
   size_t index = size_t(group(g).index());
-  AnyView shape = resized(value, splitDim,
-                          splitBounds[index + 1] - splitBounds[index]);
+  AnyView shape =
+      resized(value, splitDim, splitBounds[index + 1] - splitBounds[index]);
   AnyValue result = like(resized(shape, concatDim, concatBounds.back()));
   r.wait(r.all_to_all(result, value, group(g), splitDim, splitBounds, concatDim,
                       concatBounds, label));

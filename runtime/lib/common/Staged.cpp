@@ -30,7 +30,8 @@ std::string checkpointName(const ParamRow &row, int64_t layer) {
   std::string name = row.checkpoint;
   size_t at = name.find("{}");
   if (row.layers && at != std::string::npos)
-    name.replace(at, 2, std::to_string(row.layerBase + layer * row.layerStride));
+    name.replace(at, 2,
+                 std::to_string(row.layerBase + layer * row.layerStride));
   return name;
 }
 
@@ -94,7 +95,8 @@ private:
   bool isOwner(const ParamRow &row) const;
   AnyValue makeInput(const InputRow &row, const StepInput &input);
   void runPass(bool forward, int64_t microBatch, const StepInput &input);
-  void transfer(const EventRow *events, int count, int64_t shift);
+  void transfer(const EventRow *events, int count, const LoopRow &loop,
+                int64_t iteration);
   StepResult update(const StepInput &input, const Hyper &hyper);
 
   Context context;
@@ -246,7 +248,8 @@ int peerOf(EventKind kind, int64_t stage) {
   return int(up ? stage + 1 : stage - 1);
 }
 
-void StagedWorker::transfer(const EventRow *events, int count, int64_t shift) {
+void StagedWorker::transfer(const EventRow *events, int count,
+                            const LoopRow &loop, int64_t iteration) {
   Rank &r = context.r;
   if (!r.ok())
     return;
@@ -256,7 +259,8 @@ void StagedWorker::transfer(const EventRow *events, int count, int64_t shift) {
     if (isSend(event.kind))
       continue;
     int d = directionOf(event.kind);
-    context.setMicroBatch(event.number + shift);
+    context.setMicroBatch(event.number + iteration +
+                          (d == 0 ? loop.forward : loop.backward));
     received.direction[d] = d == 0 ? stage->receiveForward(context)
                                    : stage->receiveBackward(context);
   }
@@ -296,10 +300,12 @@ StepResult StagedWorker::step(const StepInput &input, const Hyper &hyper) {
         if (!context.r.ok())
           return StepResult();
         if (event.kind == EventKind::group) {
-          transfer(&event + 1, event.number, t);
+          transfer(&event + 1, event.number, loop, t);
           e += event.number;
         } else {
-          runPass(event.kind == EventKind::forward, event.number + t, input);
+          bool forward = event.kind == EventKind::forward;
+          int64_t first = forward ? loop.forward : loop.backward;
+          runPass(forward, first + event.number + t, input);
         }
       }
   }
