@@ -180,8 +180,7 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     return runPhases(*compilation.runtime, Phase::Scheduled, Phase::Runtime,
                      options, [&](Phase phase) {
                        compilation.phase = phase;
-                       return success(
-                           dumper.dump(phase, *compilation.runtime));
+                       return success(dumper.dump(phase, *compilation.runtime));
                      });
   };
   if (failed(run())) {
