@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the compiled sources, those that changed since they passed.
+"""Runs clang-tidy over the product's sources, those that changed since they passed.
 
 A source passes once for its own text, the project's headers and generated code
 that it read (the build knows), its flags, and the configuration. MLIR's headers
@@ -28,7 +28,8 @@ def read(path):
 
 def in_project(path, build):
     ours = path.startswith(ROOT + os.sep) and not path.startswith(build + os.sep)
-    return ours and path.endswith(".cpp")
+    tests = path.startswith(os.path.join(ROOT, "tests") + os.sep)
+    return ours and not tests and path.endswith(".cpp")
 
 
 def compile_flags(entry):

@@ -169,7 +169,7 @@ static Value zeroOf(OpBuilder &builder, Location loc, Type type) {
 
 void RoleBuilder::buildBackward(RoleOp role) {
   backward = &role.getBackward().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(backward), {}, {}};
+  Part part{OpBuilder::atBlockEnd(backward), IRMapping(), {}};
   addInputs(part, *backward);
   if (stage + 1 < plan.numStages())
     receive(part, *backward, plan.backwardCrossings(stage));
@@ -194,7 +194,7 @@ void RoleBuilder::buildBackward(RoleOp role) {
 
 void RoleBuilder::buildForward(RoleOp role) {
   Block &block = role.getForward().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(&block), {}, {}};
+  Part part{OpBuilder::atBlockEnd(&block), IRMapping(), {}};
   addInputs(part, block);
   if (stage > 0)
     receive(part, block, plan.forwardCrossings(stage - 1));
@@ -212,7 +212,7 @@ void RoleBuilder::buildForward(RoleOp role) {
 
 void RoleBuilder::buildUpdate(RoleOp role) {
   Block &block = role.getUpdate().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(&block), {}, {}};
+  Part part{OpBuilder::atBlockEnd(&block), IRMapping(), {}};
   Block &from = step.getUpdate().front();
   for (BlockArgument argument : from.getArguments())
     part.mapping.map(argument,

@@ -16,7 +16,7 @@ namespace parc {
 
 Context::Context(Rank &r, const Tables &tables)
     : r(r), store(r.pool()), tables(tables), params_(size_t(tables.numParams)) {
-  Mesh mesh = r.mesh();
+  const Mesh &mesh = r.mesh();
   for (int axis = 0; axis < tables.numAxes; ++axis)
     coordinates_.push_back(mesh.coordinate(r.id(), axis));
   if (tables.stageAxis >= 0)
@@ -146,7 +146,7 @@ void Context::clearSums() {
 /// their coordinates on them, major to minor.
 static std::vector<int> membersOf(const Rank &r, const Tables &tables,
                                   const GroupRow &row) {
-  Mesh mesh = r.mesh();
+  const Mesh &mesh = r.mesh();
   std::vector<int64_t> strides(size_t(tables.numAxes), 1);
   for (int axis = tables.numAxes - 2; axis >= 0; --axis)
     strides[size_t(axis)] =

@@ -27,7 +27,7 @@ protected:
     ASSERT_FALSE(fs::createUniqueDirectory("parc-output", path));
     root = path.str().str();
   }
-  void TearDown() override { fs::remove_directories(root); }
+  void TearDown() override { ASSERT_FALSE(fs::remove_directories(root)); }
 
   std::string at(llvm::StringRef name) { return root + "/" + name.str(); }
   void put(llvm::StringRef name, llvm::StringRef text) {
