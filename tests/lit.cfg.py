@@ -26,6 +26,8 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope --dump-input-filter=er
 # Rank threads share two cores with the other tests: a BLAS that spawns its own
 # makes every test slower and none more thorough.
 config.environment["OPENBLAS_NUM_THREADS"] = "1"
+config.environment["PYTHONPATH"] = os.path.join(config.test_source_root, "support")
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 for name in ("CCACHE_DIR", "CCACHE_SLOPPINESS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -124,10 +124,8 @@ std::string cpp::place(Location loc) {
     auto file = dyn_cast<FileLineColLoc>(inner);
     if (!file)
       return WalkResult::advance();
-    StringRef name = file.getFilename().getValue().rsplit('/').second;
-    if (name.empty())
-      name = file.getFilename().getValue();
-    result = comment(name) + ":" + std::to_string(file.getLine()) + ":" +
+    // The folder holds the model under this name, wherever it was read from.
+    result = "model.mlir:" + std::to_string(file.getLine()) + ":" +
              std::to_string(file.getColumn());
     return WalkResult::interrupt();
   });

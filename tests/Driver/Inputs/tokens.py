@@ -5,42 +5,15 @@ tokens.py label IN OUT                  IN with the labels that are its default
 tokens.py compare A B TOLERANCE         same names, relative difference below
 """
 
-import json
-import struct
 import sys
-from array import array
 
-
-def read(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__":
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            code = {"F64": "d", "F32": "f", "I64": "q"}[entry["dtype"]]
-            tensors[name] = entry["shape"], array(code, data[begin:end])
-    return tensors
-
-
-def write(path, tensors):
-    header, blob = {}, b""
-    for name, (shape, values) in sorted(tensors.items()):
-        data = array("q", values).tobytes()
-        offsets = [len(blob), len(blob) + len(data)]
-        header[name] = {"dtype": "I64", "shape": shape, "data_offsets": offsets}
-        blob += data
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + blob)
+from safetensors_file import read, write_integers
 
 
 def make(path, batch, seq, vocab):
     count = int(batch) * int(seq)
     ids = [(7 * i * i + 3 * i + 1) % int(vocab) for i in range(count)]
-    write(path, {"input_ids": ([int(batch), int(seq)], ids)})
+    write_integers(path, {"input_ids": ([int(batch), int(seq)], ids)})
 
 
 def label(source, target):
@@ -50,7 +23,7 @@ def label(source, target):
     for row in range(batch):
         labels[row * seq + seq - 1] = -100
     tensors["labels"] = [batch, seq], labels
-    write(target, tensors)
+    write_integers(target, tensors)
 
 
 def compare(first, second, tolerance):

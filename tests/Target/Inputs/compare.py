@@ -7,24 +7,10 @@ difference over the norm; a parameter within a hundred times of that, since
 Adam divides the rounding of a gradient that is zero in theory by itself.
 """
 
-import json
 import math
-import struct
 import sys
-from array import array
 
-
-def read(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__":
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            code = {"F64": "d", "F32": "f"}[entry["dtype"]]
-            tensors[name] = array(code, data[begin:end])
-    return tensors
+from safetensors_file import read
 
 
 def main(emitted, run, tolerance):
@@ -32,11 +18,11 @@ def main(emitted, run, tolerance):
     expected.pop("logits", None)  # Emitted programs do not observe.
     if got.keys() != expected.keys():
         sys.exit(f"other names: {sorted(got.keys() ^ expected.keys())}")
-    for name, values in expected.items():
+    for name, (_, values) in expected.items():
         norm = math.sqrt(sum(v * v for v in values)) or 1.0
-        error = math.sqrt(sum((a - b) ** 2 for a, b in zip(got[name], values)))
+        error = math.sqrt(sum((a - b) ** 2 for a, b in zip(got[name][1], values)))
         limit = float(tolerance) * (100 if name.startswith("param.") else 1)
-        if len(got[name]) != len(values) or not error <= limit * norm:
+        if len(got[name][1]) != len(values) or not error <= limit * norm:
             sys.exit(f"{name}: relative difference {error / norm}")
     print(f"{len(got)} tensors agree")
 

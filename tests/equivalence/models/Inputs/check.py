@@ -13,42 +13,16 @@ With it, every mesh runs with all of them in all types.
 
 import json
 import os
-import struct
 import subprocess
 import sys
-from array import array
+
+from safetensors_file import read, write_integers
 
 MESHES = [
     "1x1x1", "2x1x1", "4x1x1", "1x2x1", "1x3x1", "1x1x2", "1x1x3",
     "2x2x1", "2x1x2", "1x3x2", "2x2x2", "2x3x4",
 ]  # fmt: skip
 BATCH = 4
-
-
-def read(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    size = struct.unpack("<Q", data[:8])[0]
-    tensors = {}
-    for name, entry in json.loads(data[8 : 8 + size]).items():
-        if name != "__metadata__":
-            begin, end = (8 + size + offset for offset in entry["data_offsets"])
-            code = {"F64": "d", "F32": "f", "I64": "q"}[entry["dtype"]]
-            tensors[name] = entry["shape"], array(code, data[begin:end])
-    return tensors
-
-
-def write_integers(path, tensors):
-    header, blob = {}, b""
-    for name, (shape, values) in sorted(tensors.items()):
-        data = array("q", values).tobytes()
-        offsets = [len(blob), len(blob) + len(data)]
-        header[name] = {"dtype": "I64", "shape": shape, "data_offsets": offsets}
-        blob += data
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text + blob)
 
 
 def norm(values):
