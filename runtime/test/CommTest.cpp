@@ -207,7 +207,7 @@ TEST_P(Collectives, CommunicatorsOfDifferentMembers) {
 
 std::vector<Config> configs() {
   std::vector<Config> all;
-  for (Backend backend : {Backend::host, Backend::cuda})
+  for (Backend backend : backends())
     for (int ranks = 1; ranks <= 4; ++ranks)
       for (DType t : {DType::f32, DType::f64, DType::bf16, DType::i32,
                       DType::i64, DType::zp})

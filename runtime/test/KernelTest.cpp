@@ -43,8 +43,7 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Backends, Kernels,
-                         ::testing::Values(Backend::host, Backend::cuda),
+INSTANTIATE_TEST_SUITE_P(Backends, Kernels, ::testing::ValuesIn(backends()),
                          [](const auto &info) {
                            return std::string(
                                info.param == Backend::host ? "host" : "cuda");

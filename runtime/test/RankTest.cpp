@@ -80,15 +80,16 @@ protected:
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Backends, Views,
-    ::testing::Combine(::testing::Values(Backend::host, Backend::cuda),
-                       ::testing::Values(1, 2, 3, 4)),
-    [](const auto &info) {
-      return std::string(std::get<0>(info.param) == Backend::host ? "host"
-                                                                  : "cuda") +
-             "_" + std::to_string(std::get<1>(info.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Backends, Views,
+                         ::testing::Combine(::testing::ValuesIn(backends()),
+                                            ::testing::Values(1, 2, 3, 4)),
+                         [](const auto &info) {
+                           return std::string(std::get<0>(info.param) ==
+                                                      Backend::host
+                                                  ? "host"
+                                                  : "cuda") +
+                                  "_" + std::to_string(std::get<1>(info.param));
+                         });
 
 const std::vector<int64_t> Full = {5, 7, 3};
 

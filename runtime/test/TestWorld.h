@@ -48,6 +48,15 @@ inline bool available(Backend backend, int ranks) {
 #endif
 }
 
+/// The backends that this build has: a suite lists no case of another.
+inline std::vector<Backend> backends() {
+#ifdef PARC_CUDA
+  return {Backend::host, Backend::cuda};
+#else
+  return {Backend::host};
+#endif
+}
+
 inline Status runWorld(Backend backend, int ranks,
                        const std::function<Status(Rank &)> &body,
                        double timeout = 5) {
