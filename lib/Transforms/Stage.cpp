@@ -37,6 +37,8 @@ public:
 private:
   /// One region under construction.
   struct Part {
+    explicit Part(Block *block) : builder(OpBuilder::atBlockEnd(block)) {}
+
     OpBuilder builder;
     IRMapping mapping;
     /// What stacks carry across this role's boundaries.
@@ -169,7 +171,7 @@ static Value zeroOf(OpBuilder &builder, Location loc, Type type) {
 
 void RoleBuilder::buildBackward(RoleOp role) {
   backward = &role.getBackward().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(backward), IRMapping(), {}};
+  Part part(backward);
   addInputs(part, *backward);
   if (stage + 1 < plan.numStages())
     receive(part, *backward, plan.backwardCrossings(stage));
@@ -194,7 +196,7 @@ void RoleBuilder::buildBackward(RoleOp role) {
 
 void RoleBuilder::buildForward(RoleOp role) {
   Block &block = role.getForward().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(&block), IRMapping(), {}};
+  Part part(&block);
   addInputs(part, block);
   if (stage > 0)
     receive(part, block, plan.forwardCrossings(stage - 1));
@@ -212,7 +214,7 @@ void RoleBuilder::buildForward(RoleOp role) {
 
 void RoleBuilder::buildUpdate(RoleOp role) {
   Block &block = role.getUpdate().emplaceBlock();
-  Part part{OpBuilder::atBlockEnd(&block), IRMapping(), {}};
+  Part part(&block);
   Block &from = step.getUpdate().front();
   for (BlockArgument argument : from.getArguments())
     part.mapping.map(argument,
