@@ -12,7 +12,7 @@
 
 #include "RunData.h"
 
-#include "NN/NN.h"
+#include "Parc/Parc.h"
 #include "parc/random.h"
 #include "parc/safetensors.h"
 #include "parc/trainer.h"
@@ -136,11 +136,15 @@ int64_t mlir::parc::driver::vocabularyOf(ModuleOp module) {
                    step.getMicro().getArguments()))
       if (name == "tokens")
         tokens = argument;
-    step.getMicro().walk([&](nn::EmbeddingOp op) {
-      for (Value operand : op->getOperands())
-        if (operand == tokens)
-          if (auto table = dyn_cast<RankedTensorType>(op.getTable().getType()))
-            rows = table.getDimSize(0);
+    // What is looked up by the tokens has a factor that ids address.
+    step.getMicro().walk([&](ShardableOpInterface op) {
+      if (!tokens || !llvm::is_contained(op->getOperands(), tokens))
+        return;
+      FailureOr<OpFactors> factors = op.getFactors();
+      if (succeeded(factors))
+        for (const Factor &factor : factors->factors)
+          if (factor.needsOffset)
+            rows = factor.size;
     });
   }
   return rows;

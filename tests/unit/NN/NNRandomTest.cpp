@@ -59,7 +59,8 @@ static SmallVector<bool> foldedDecisions(int64_t seed, int64_t site,
   for (int64_t i = 0; i < count; ++i)
     decisions.push_back(keepsElement(b, key, indexConstant(b, i), rate));
   auto end = func::ReturnOp::create(b, decisions);
-  (void)applyPatternsGreedily(function, RewritePatternSet(&program.context));
+  EXPECT_TRUE(succeeded(
+      applyPatternsGreedily(function, RewritePatternSet(&program.context))));
   SmallVector<bool> result;
   for (Value value : end.getOperands()) {
     APInt bit;
