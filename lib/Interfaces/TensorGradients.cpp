@@ -63,91 +63,75 @@ struct EmptyGradient
   }
 };
 
-struct ExpandGradient
-    : DifferentiableOpInterface::ExternalModel<ExpandGradient,
-                                               tensor::ExpandShapeOp> {
+/// The gradient of a structural op: `Derived::build` runs where some operand
+/// wants a gradient and all that do have static shapes.
+template <typename Derived, typename OpT>
+struct StructuralGradient
+    : DifferentiableOpInterface::ExternalModel<Derived, OpT> {
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<bool> wanted,
                               SmallVectorImpl<Value> &gradients) const {
     bool any = false;
     if (failed(start(op, resultGradients[0], wanted, gradients, any)))
       return failure();
-    if (!any)
-      return success();
-    auto expand = cast<tensor::ExpandShapeOp>(op);
-    gradients[0] = tensor::CollapseShapeOp::create(
-        builder, op->getLoc(), expand.getSrcType(), resultGradients[0],
-        expand.getReassociationIndices());
+    if (any)
+      Derived::build(cast<OpT>(op), builder, resultGradients[0], wanted,
+                     gradients);
     return success();
+  }
+};
+
+struct ExpandGradient
+    : StructuralGradient<ExpandGradient, tensor::ExpandShapeOp> {
+  static void build(tensor::ExpandShapeOp expand, OpBuilder &builder,
+                    Value gradient, ArrayRef<bool> wanted,
+                    SmallVectorImpl<Value> &gradients) {
+    gradients[0] = tensor::CollapseShapeOp::create(
+        builder, expand.getLoc(), expand.getSrcType(), gradient,
+        expand.getReassociationIndices());
   }
 };
 
 struct CollapseGradient
-    : DifferentiableOpInterface::ExternalModel<CollapseGradient,
-                                               tensor::CollapseShapeOp> {
-  LogicalResult buildGradient(Operation *op, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
-                              SmallVectorImpl<Value> &gradients) const {
-    bool any = false;
-    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
-      return failure();
-    if (!any)
-      return success();
-    auto collapse = cast<tensor::CollapseShapeOp>(op);
+    : StructuralGradient<CollapseGradient, tensor::CollapseShapeOp> {
+  static void build(tensor::CollapseShapeOp collapse, OpBuilder &builder,
+                    Value gradient, ArrayRef<bool> wanted,
+                    SmallVectorImpl<Value> &gradients) {
     gradients[0] = tensor::ExpandShapeOp::create(
-        builder, op->getLoc(), collapse.getSrcType(), resultGradients[0],
+        builder, collapse.getLoc(), collapse.getSrcType(), gradient,
         collapse.getReassociationIndices());
-    return success();
   }
 };
 
 struct ExtractSliceGradient
-    : DifferentiableOpInterface::ExternalModel<ExtractSliceGradient,
-                                               tensor::ExtractSliceOp> {
-  LogicalResult buildGradient(Operation *op, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
-                              SmallVectorImpl<Value> &gradients) const {
-    bool any = false;
-    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
-      return failure();
-    if (!any)
-      return success();
-    auto slice = cast<tensor::ExtractSliceOp>(op);
-    Value zeros = buildZeros(builder, op->getLoc(), slice.getSourceType());
+    : StructuralGradient<ExtractSliceGradient, tensor::ExtractSliceOp> {
+  static void build(tensor::ExtractSliceOp slice, OpBuilder &builder,
+                    Value gradient, ArrayRef<bool> wanted,
+                    SmallVectorImpl<Value> &gradients) {
+    Value zeros = buildZeros(builder, slice.getLoc(), slice.getSourceType());
     gradients[0] = tensor::InsertSliceOp::create(
-        builder, op->getLoc(), resultGradients[0], zeros,
-        slice.getMixedOffsets(), slice.getMixedSizes(),
-        slice.getMixedStrides());
-    return success();
+        builder, slice.getLoc(), gradient, zeros, slice.getMixedOffsets(),
+        slice.getMixedSizes(), slice.getMixedStrides());
   }
 };
 
 struct InsertSliceGradient
-    : DifferentiableOpInterface::ExternalModel<InsertSliceGradient,
-                                               tensor::InsertSliceOp> {
-  LogicalResult buildGradient(Operation *op, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
-                              SmallVectorImpl<Value> &gradients) const {
-    bool any = false;
-    if (failed(start(op, resultGradients[0], wanted, gradients, any)))
-      return failure();
-    if (!any)
-      return success();
-    auto slice = cast<tensor::InsertSliceOp>(op);
-    if (isWanted(op, 0, wanted))
+    : StructuralGradient<InsertSliceGradient, tensor::InsertSliceOp> {
+  static void build(tensor::InsertSliceOp slice, OpBuilder &builder,
+                    Value gradient, ArrayRef<bool> wanted,
+                    SmallVectorImpl<Value> &gradients) {
+    if (isWanted(slice, 0, wanted))
       gradients[0] = tensor::ExtractSliceOp::create(
-          builder, op->getLoc(), slice.getSourceType(), resultGradients[0],
+          builder, slice.getLoc(), slice.getSourceType(), gradient,
           slice.getMixedOffsets(), slice.getMixedSizes(),
           slice.getMixedStrides());
-    if (!isWanted(op, 1, wanted))
-      return success();
+    if (!isWanted(slice, 1, wanted))
+      return;
     // What was overwritten does not matter.
-    Value zeros = buildZeros(builder, op->getLoc(), slice.getSourceType());
+    Value zeros = buildZeros(builder, slice.getLoc(), slice.getSourceType());
     gradients[1] = tensor::InsertSliceOp::create(
-        builder, op->getLoc(), zeros, resultGradients[0],
-        slice.getMixedOffsets(), slice.getMixedSizes(),
-        slice.getMixedStrides());
-    return success();
+        builder, slice.getLoc(), zeros, gradient, slice.getMixedOffsets(),
+        slice.getMixedSizes(), slice.getMixedStrides());
   }
 };
 

@@ -282,7 +282,7 @@ bool StagePlan::runsOn(Operation *op, int64_t stage) const {
 //===----------------------------------------------------------------------===//
 
 /// The stages that read `value`.
-SmallVector<int64_t> StagePlan::useStages(Value value, bool) const {
+SmallVector<int64_t> StagePlan::useStages(Value value) const {
   SmallVector<int64_t> result;
   Block *block = &step.getMicro().front();
   for (OpOperand &use : value.getUses()) {
@@ -316,7 +316,7 @@ LogicalResult StagePlan::findCrossings() {
       if (isa<LayersType>(result.getType()))
         continue;
       int64_t made = madeOn(result);
-      for (int64_t use : useStages(result, isFwd)) {
+      for (int64_t use : useStages(result)) {
         if (isFwd && use < made)
           return emitError(op.getLoc())
                  << "a value made on stage " << made << " is needed on stage "

@@ -82,7 +82,7 @@ private:
   void placeForward();
   void placeBackward();
   LogicalResult findCrossings();
-  SmallVector<int64_t> useStages(Value value, bool forwardValue) const;
+  SmallVector<int64_t> useStages(Value value) const;
   int64_t madeOn(Value value) const;
   void findParamStages();
 
