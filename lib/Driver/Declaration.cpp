@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Driver/Declaration.h"
+#include "parc/Import/Model.h"
 #include "parc/Pipeline/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,20 @@ using namespace mlir::parc::driver;
 static constexpr int64_t kNodeSize = 8;
 /// Longer sequences are asked for, not assumed.
 static constexpr int64_t kUsualSequence = 8192;
+
+/// The shortest text that reads back as the same number.
+static std::string number(double value) {
+  for (int digits = 1; digits < 17; ++digits) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    double back = 0;
+    if (!StringRef(text).getAsDouble(back) && back == value)
+      return text;
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
 
 DeclarationSource::DeclarationSource(const CommandLine &line,
                                      std::optional<PlanFile> plan) {
@@ -100,6 +115,8 @@ private:
   bool readSchedule();
   bool readOptimizer();
   bool readSizes();
+  bool readExperts();
+  bool readFactor(StringRef key, double least, Setting<double> &out);
   bool checkStages();
   bool checkBatch();
   void warnNodes();
@@ -255,6 +272,58 @@ bool Resolver::readSizes() {
   return readCount("micro-batches", result.microBatches, one, Origin::Default);
 }
 
+bool Resolver::readFactor(StringRef key, double least, Setting<double> &out) {
+  const auto *given = find(key);
+  if (!given)
+    return true;
+  const RawValue &raw = given->first;
+  if (StringRef(raw.text).getAsDouble(out.value) || !(out.value >= least) ||
+      out.value > 1e6)
+    return fail(raw.place,
+                "expected '" + key + "' from " + number(least) +
+                    " to 1000000, got " + quoted(raw.text),
+                key);
+  out.origin = given->second;
+  out.place = raw.place;
+  return true;
+}
+
+/// A queue that cannot hold the balanced load overflows in every step.
+bool Resolver::readExperts() {
+  static constexpr StringLiteral kinds[] = {"dropless", "capacity"};
+  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"})
+    if (const auto *given = find(key); given && !facts.experts) {
+      fail(given->first.place,
+           "'" + key + "' is for models with experts, which this is not", key);
+      reporter.help("remove it");
+      return false;
+    }
+  if (!facts.experts)
+    return true;
+  result.moe.value = kinds[0].str();
+  if (const auto *given = find("moe")) {
+    result.moe = {given->first.text, given->second, given->first.place};
+    if (!llvm::is_contained(kinds, StringRef(result.moe.value))) {
+      fail(result.moe.place, "unknown 'moe' " + quoted(result.moe.value),
+           "moe");
+      reporter.help("kinds: dropless, capacity");
+      return false;
+    }
+  }
+  bool drops = result.moe.value == kinds[1];
+  if (const auto *given = find("capacity-factor"); given && !drops) {
+    fail(given->first.place,
+         "'capacity-factor' has no meaning where no token is dropped",
+         "capacity-factor");
+    reporter.help("add --moe capacity, or remove it");
+    return false;
+  }
+  if (drops)
+    result.capacityFactor.value = RoutingOptions().capacityFactor;
+  return readFactor("moe-buffer-factor", 1.0, result.bufferFactor) &&
+         readFactor("capacity-factor", 0.001, result.capacityFactor);
+}
+
 bool Resolver::checkStages() {
   int64_t pp = result.size("pp"), m = result.microBatches.value;
   if (pp > std::max<int64_t>(1, facts.layers)) {
@@ -341,7 +410,7 @@ std::optional<Declaration> Resolver::run() {
   result.rules = source.rules;
   result.planPath = source.planPath;
   if (!readMesh() || !readOrder() || !readSchedule() || !readOptimizer() ||
-      !readSizes() || !checkBatch() || !checkStages())
+      !readSizes() || !readExperts() || !checkBatch() || !checkStages())
     return std::nullopt;
   warnNodes();
   return std::move(result);
@@ -381,20 +450,6 @@ struct Row {
 };
 } // namespace
 
-static std::string number(double value) {
-  // The shortest text that reads back as the same number.
-  for (int digits = 1; digits < 17; ++digits) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
-    double back = 0;
-    if (!StringRef(text).getAsDouble(back) && back == value)
-      return text;
-  }
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
-  return text;
-}
-
 template <class T>
 static Row row(StringRef key, std::string value, bool text,
                const Setting<T> &setting) {
@@ -412,6 +467,14 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("micro-batches", std::to_string(d.microBatches.value), false,
           d.microBatches),
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
+  if (!d.moe.value.empty())
+    table.push_back(row("moe", d.moe.value, true, d.moe));
+  if (d.bufferFactor.value != 0.0)
+    table.push_back(row("moe-buffer-factor", number(d.bufferFactor.value),
+                        false, d.bufferFactor));
+  if (d.capacityFactor.value != 0.0)
+    table.push_back(row("capacity-factor", number(d.capacityFactor.value),
+                        false, d.capacityFactor));
   for (StringRef key :
        {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());

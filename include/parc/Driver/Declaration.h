@@ -47,6 +47,8 @@ struct ModelFacts {
   /// Repeated layers, all stacks together.
   int64_t layers = 0;
   ElementKind dtype = ElementKind::F32;
+  /// A config whose layers have experts.
+  bool experts = false;
 };
 
 /// Everything that decides what is compiled.
@@ -55,6 +57,10 @@ struct Declaration {
   Setting<std::string> rankOrder, schedule;
   Setting<int64_t> batch, sequence, microBatches;
   Setting<ElementKind> dtype;
+  /// How tokens get to experts; empty where the model has none.
+  Setting<std::string> moe;
+  /// Over the balanced load; 0: the importer's own choice.
+  Setting<double> bufferFactor, capacityFactor;
   /// Of the optimizer: lr, beta1, beta2, eps, weight-decay, clip (0: off).
   std::map<std::string, Setting<double>> optimizer;
   std::vector<ShardingRule> rules;
