@@ -26,8 +26,7 @@ struct RouterOptions {
   RouterScore score = RouterScore::Softmax;
   /// Experts a token chooses.
   int64_t topK = 1;
-  /// Divides the chosen scores by their sum plus `epsilon` (DeepSeek-V3:
-  /// 1e-20).
+  /// Divides the chosen scores by their sum plus `epsilon`.
   bool renormalise = false;
   double epsilon = 0;
   /// Factor of the weights (`routed_scaling_factor`).

@@ -55,8 +55,8 @@ def NN_SelectExpertsOp : NN_Op<"select_experts", [Shardable]> {
     of largest `score + bias`, the lower number first where two are equal. With
     `groups` of E/groups consecutive experts only those of the `group_top_k`
     best groups are allowed. A group is as good as its best expert (`max`,
-    DeepSeek-V2, arXiv:2405.04434) or as the sum of its two best (`top2_sum`,
-    DeepSeek-V3, arXiv:2412.19437). The bias moves the choice only: weights are
+    arXiv:2405.04434) or as the sum of its two best (`top2_sum`,
+    arXiv:2412.19437). The bias moves the choice only: weights are
     made of the scores. In the exact domain the order is that of the
     representatives. A row that is not numbers has experts -1, which are none.
     Not differentiable.
