@@ -309,6 +309,9 @@ StepResult StagedWorker::step(const StepInput &input, const Hyper &hyper) {
         }
       }
   }
+  context.checkLoads();
+  if (!context.r.ok())
+    return StepResult();
   return update(input, hyper);
 }
 
