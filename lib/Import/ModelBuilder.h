@@ -15,6 +15,7 @@
 #define PARC_LIB_IMPORT_MODELBUILDER_H
 
 #include "NN/NN.h"
+#include "NN/NNExpertBuilders.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "parc/Import/Config.h"
@@ -57,13 +58,10 @@ private:
   Value buildMlp(Value x);
   Value buildGated(const Twine &name, const Twine &symbol, Value x, bool bias);
   Value buildExperts(Value x);
-  Value buildScores(Value x);
-  Value gatherScores(Value scores, Value ids);
-  Value normalizeRows(Value x, double more);
-  Value buildWeights(Value scores, Value ids);
-  Value expertLinear(StringRef name, StringRef symbol, Value x);
+  nn::Routing buildRouting(Value x);
+  Value expertLinear(StringRef name, StringRef symbol, Value queues);
   Value limitChoices(Value ids);
-  void addBalanceLoss(Value scores, Value ids);
+  void addBalanceLoss(const nn::Routing &routing);
   void buildLoss(Value x);
 
   // Lines of a model.
@@ -83,7 +81,6 @@ private:
   Value activate(StringRef name, Value x);
   Value dropout(StringRef name, Value x, double rate);
   Value add(StringRef name, Value a, Value b);
-  Value zeros(StringRef name, RankedTensorType type);
   Value splat(StringRef name, RankedTensorType type, double value);
   /// The same values in another float type.
   Value convert(StringRef name, Value x, Type to);
