@@ -115,6 +115,7 @@ private:
   bool readSchedule();
   bool readOptimizer();
   bool readSizes();
+  bool checkExpertKeys();
   bool readExperts();
   bool readFactor(StringRef key, double least, Setting<double> &out);
   bool checkStages();
@@ -288,38 +289,50 @@ bool Resolver::readFactor(StringRef key, double least, Setting<double> &out) {
   return true;
 }
 
-/// A queue that cannot hold the balanced load overflows in every step.
+/// False where a key of experts has no meaning for this model. A program's own
+/// plan repeats what it was imported with.
+bool Resolver::checkExpertKeys() {
+  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"}) {
+    const auto *given = find(key);
+    bool repeats = !facts.isConfig && given && given->second == Origin::Plan;
+    if (!given || facts.experts || repeats)
+      continue;
+    fail(given->first.place,
+         facts.isConfig ? "'" + key + "' without experts in the model"
+                        : "'" + key + "' of a program, which has its queues",
+         key);
+    reporter.help(facts.isConfig ? "remove it"
+                                 : "give it when the config is imported");
+    return false;
+  }
+  return true;
+}
+
 bool Resolver::readExperts() {
   static constexpr StringLiteral kinds[] = {"dropless", "capacity"};
-  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"})
-    if (const auto *given = find(key); given && !facts.experts) {
-      fail(given->first.place,
-           "'" + key + "' is for models with experts, which this is not", key);
-      reporter.help("remove it");
-      return false;
-    }
-  if (!facts.experts)
-    return true;
-  result.moe.value = kinds[0].str();
-  if (const auto *given = find("moe")) {
+  if (!checkExpertKeys())
+    return false;
+  if (facts.experts)
+    result.moe.value = kinds[0].str();
+  if (const auto *given = find("moe"))
     result.moe = {given->first.text, given->second, given->first.place};
-    if (!llvm::is_contained(kinds, StringRef(result.moe.value))) {
-      fail(result.moe.place, "unknown 'moe' " + quoted(result.moe.value),
-           "moe");
-      reporter.help("kinds: dropless, capacity");
-      return false;
-    }
+  if (result.moe.value.empty())
+    return true;
+  if (!llvm::is_contained(kinds, StringRef(result.moe.value))) {
+    fail(result.moe.place, "unknown 'moe' " + quoted(result.moe.value), "moe");
+    reporter.help("kinds: dropless, capacity");
+    return false;
   }
   bool drops = result.moe.value == kinds[1];
   if (const auto *given = find("capacity-factor"); given && !drops) {
-    fail(given->first.place,
-         "'capacity-factor' has no meaning where no token is dropped",
+    fail(given->first.place, "'capacity-factor' where no token is dropped",
          "capacity-factor");
     reporter.help("add --moe capacity, or remove it");
     return false;
   }
   if (drops)
     result.capacityFactor.value = RoutingOptions().capacityFactor;
+  // A queue below the balanced load would overflow in every step.
   return readFactor("moe-buffer-factor", 1.0, result.bufferFactor) &&
          readFactor("capacity-factor", 0.001, result.capacityFactor);
 }

@@ -235,17 +235,16 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   int64_t tokens = batch.batch * batch.sequence;
   double share = static_cast<double>(experts.perToken) /
                  static_cast<double>(experts.count);
+  double length = static_cast<double>(batch.sequence);
   double factor = routing.bufferFactor;
   if (factor == 0.0)
     factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
-  double slots = std::ceil(factor * share * static_cast<double>(tokens));
-  sizes.slots = slots < static_cast<double>(tokens)
-                    ? static_cast<int64_t>(slots)
-                    : tokens;
+  // The same for each sequence, so that queues are split as batches are.
+  double slots = std::min(std::ceil(factor * share * length), length);
+  sizes.slots = batch.batch * static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
-  double capacity =
-      routing.capacityFactor * share * static_cast<double>(batch.sequence);
+  double capacity = routing.capacityFactor * share * length;
   if (capacity < 1.0) {
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
@@ -255,10 +254,7 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
         << experts.count << " experts; raise --capacity-factor or --seq";
     return failure();
   }
-  capacity = std::ceil(capacity);
-  sizes.capacity = capacity < static_cast<double>(batch.sequence)
-                       ? static_cast<int64_t>(capacity)
-                       : batch.sequence;
+  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));
   return sizes;
 }
 

@@ -47,8 +47,8 @@ struct ModelFacts {
   /// Repeated layers, all stacks together.
   int64_t layers = 0;
   ElementKind dtype = ElementKind::F32;
-  /// A config whose layers have experts.
-  bool experts = false;
+  /// A config: what import decides is open. With experts in its layers.
+  bool isConfig = false, experts = false;
 };
 
 /// Everything that decides what is compiled.
