@@ -64,7 +64,8 @@ void ModelBuilder::buildLatent(Value x, Value &q, Value &k, Value &v) {
   q = buildLatentQueries(x);
   Value down = linear("attn.kv.down", "kv_down", x, config.qkvBias);
   Value small = slice("attn.kv.small", down, 0, latent.keyRank);
-  small = norm("attn.kv.norm", "kv_down_norm", small);
+  small = rmsNorm("attn.kv.norm", "kv_down_norm", small,
+                  architecture.latent.epsilon);
   Value up = linear("attn.kv.up", "kv_up", small, /*bias=*/false);
   up = splitHeads("attn.kv.heads", up, config.heads,
                   latent.plainDim + config.valueDim);
@@ -82,7 +83,8 @@ Value ModelBuilder::buildLatentQueries(Value x) {
   Value q;
   if (latent.queryRank) {
     Value small = linear("attn.q.down", "q_down", x, config.qkvBias);
-    small = norm("attn.q.norm", "q_down_norm", small);
+    small = rmsNorm("attn.q.norm", "q_down_norm", small,
+                    architecture.latent.epsilon);
     q = linear("attn.q.up", "q_up", small, /*bias=*/false);
   } else {
     q = linear("attn.q", "q", x, /*bias=*/false);

@@ -77,11 +77,16 @@ Value ModelBuilder::linear(StringRef name, StringRef symbol, Value x,
   return nn::BiasAddOp::create(builder, at(name), y.getType(), y, added);
 }
 
+Value ModelBuilder::rmsNorm(StringRef name, StringRef symbol, Value x,
+                            double epsilon) {
+  return nn::RmsNormOp::create(builder, at(name), x.getType(), x, load(symbol),
+                               number(epsilon));
+}
+
 Value ModelBuilder::norm(StringRef name, StringRef symbol, Value x) {
-  Value weight = load(symbol);
   if (architecture.norm == NormKind::Rms)
-    return nn::RmsNormOp::create(builder, at(name), x.getType(), x, weight,
-                                 number(config.epsilon));
+    return rmsNorm(name, symbol, x, config.epsilon);
+  Value weight = load(symbol);
   Value bias = load((symbol + "_bias").str());
   return nn::LayerNormOp::create(builder, at(name), x.getType(), x, weight,
                                  bias, number(config.epsilon));

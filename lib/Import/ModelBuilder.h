@@ -68,6 +68,7 @@ private:
   Value load(StringRef symbol);
   Value linear(StringRef name, StringRef symbol, Value x, bool bias);
   Value norm(StringRef name, StringRef symbol, Value x);
+  Value rmsNorm(StringRef name, StringRef symbol, Value x, double epsilon);
   Value splitHeads(StringRef name, Value x, int64_t heads, int64_t size);
   Value joinHeads(StringRef name, Value x);
   Value headNorm(StringRef name, StringRef symbol, Value x);

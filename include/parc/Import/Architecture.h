@@ -70,6 +70,8 @@ struct LatentKeys {
   StringRef valueDim = "v_head_dim";
   /// Rotated pairs are neighbours; empty: they always are.
   StringRef interleaved = "rope_interleave";
+  /// Of the norms of small vectors; config.json does not say it.
+  double epsilon = 1e-6;
 };
 
 /// How config.json spells what experts need. An empty name: the architecture
