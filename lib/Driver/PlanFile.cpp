@@ -35,7 +35,8 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"rank-order", KeyType::Text}, {"lr", KeyType::Real},
       {"beta1", KeyType::Real},      {"beta2", KeyType::Real},
       {"eps", KeyType::Real},        {"weight-decay", KeyType::Real},
-      {"clip", KeyType::Real},
+      {"clip", KeyType::Real},       {"sp", KeyType::Boolean},
+      {"cp-kind", KeyType::Text},    {"ep", KeyType::Integer},
   };
   return keys;
 }
@@ -142,6 +143,11 @@ bool PlanReader::readKey(const toml::key &key, const toml::node &value) {
     if (!value.is_integer())
       return wrongType(name, "an integer", value);
     raw.text = std::to_string(value.as_integer()->get());
+    break;
+  case KeyType::Boolean:
+    if (!value.is_boolean())
+      return wrongType(name, "true or false", value);
+    raw.text = value.as_boolean()->get() ? "true" : "false";
     break;
   case KeyType::Real: {
     if (!value.is_number())

@@ -46,6 +46,8 @@ struct ModelFacts {
   int64_t maxSequence = 0;
   /// Repeated layers, all stacks together.
   int64_t layers = 0;
+  /// Experts a layer; 0 for a dense model; nothing where it is not known yet.
+  std::optional<int64_t> experts;
   ElementKind dtype = ElementKind::F32;
 };
 
@@ -55,6 +57,12 @@ struct Declaration {
   Setting<std::string> rankOrder, schedule;
   Setting<int64_t> batch, sequence, microBatches;
   Setting<ElementKind> dtype;
+  /// Sequence parallelism over tp.
+  Setting<bool> sp;
+  /// auto, ring, all-gather or ulysses.
+  Setting<std::string> contextKind;
+  /// Ranks that share out the experts.
+  Setting<int64_t> ep;
   /// Of the optimizer: lr, beta1, beta2, eps, weight-decay, clip (0: off).
   std::map<std::string, Setting<double>> optimizer;
   std::vector<ShardingRule> rules;
