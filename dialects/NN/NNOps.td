@@ -42,6 +42,8 @@ defvar ShardableWithOffset =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["setFactorOffset"]>;
 defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
+defvar ShardableWithLocal =
+    DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;
 
 //===----------------------------------------------------------------------===//
@@ -572,5 +574,7 @@ def NN_AdamWOp : NN_Op<"adamw", [Shardable, AllTypesMatch<["param", "new_param"]
     `:` type($param) `,` type($grad) `,` type($m) `,` type($v) `,` type($lr)
   }];
 }
+
+include "NN/NNExpertOps.td"
 
 #endif // NN_OPS_TD

@@ -173,6 +173,22 @@ def Parc_OwnOp : Parc_CollectiveOp<"own", [Pure, SameOperandsAndResultType]> {
   let assemblyFormat = "$input `over` $axes attr-dict `:` type($result)";
 }
 
+def Parc_CheckLoadOp : Parc_Op<"check_load", [AllTypesMatch<["counts", "result"]>]> {
+  let summary = "stops where an expert got more than its queue holds";
+  let description = [{
+    Passes `counts` (one i64 an expert) on. Where one of them exceeds `limit`,
+    the slots of an expert's queue, the step fails with the expert, layer and
+    rank, and the value of `limit`. Made by the definition of `nn.dispatch`.
+
+    Example: `%n = parc.check_load %counts limit %slots : tensor<8xi64>`
+
+    Constraints: counts are a tensor of rank 1 of i64.
+  }];
+  let arguments = (ins 1DTensorOf<[I64]>:$counts, Index:$limit);
+  let results = (outs 1DTensorOf<[I64]>:$result);
+  let assemblyFormat = "$counts `limit` $limit attr-dict `:` type($counts)";
+}
+
 //===----------------------------------------------------------------------===//
 // Staged programs
 //===----------------------------------------------------------------------===//

@@ -130,6 +130,18 @@ def RT_ScatterRowsOp : RT_Op<"scatter_rows", [Pure]> {
   }];
 }
 
+def RT_CheckLoadOp : RT_Op<"check_load"> {
+  let summary = "an expert that gets more than `limit` stops the step";
+  let description = [{
+    Calls `Context::checkLoad` with the layer at hand. `counts` holds one number
+    an expert. It is looked at before the parameters change.
+
+    Example: `rt.check_load %counts limit %slots : tensor<8xi64>`
+  }];
+  let arguments = (ins 1DTensorOf<[I64]>:$counts, Index:$limit);
+  let assemblyFormat = "$counts `limit` $limit attr-dict `:` type($counts)";
+}
+
 //===----------------------------------------------------------------------===//
 // Communication
 //===----------------------------------------------------------------------===//

@@ -81,6 +81,12 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
   }
   if (isa<parc::ObserveOp>(op))
     return success();
+  if (auto check = dyn_cast<parc::CheckLoadOp>(op)) {
+    Value counts = get(check.getCounts());
+    rt::CheckLoadOp::create(builder, loc, counts, get(check.getLimit()));
+    mapping.map(check.getResult(), counts);
+    return success();
+  }
   if (auto yield = dyn_cast<parc::YieldOp>(op)) {
     SmallVector<Value> values;
     for (Value value : yield.getValues())

@@ -41,6 +41,9 @@ parc.step @train inputs ["x"] micro {
   %6 = parc.all_to_all %5 gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   // CHECK: parc.own %{{.*}} over ["tp"] : tensor<2x6xf32>
   %7 = parc.own %6 over ["tp"] : tensor<2x6xf32>
+  %counts = arith.constant dense<2> : tensor<8xi64>
+  // CHECK: parc.check_load %{{.*}} limit %{{.*}} : tensor<8xi64>
+  %8 = parc.check_load %counts limit %s : tensor<8xi64>
   %zero = arith.constant dense<0.0> : tensor<f32>
   parc.yield %zero, %zero : tensor<f32>, tensor<f32>
   // CHECK: scalars ["lr"] results ["loss"] update {

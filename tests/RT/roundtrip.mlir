@@ -31,6 +31,8 @@ func.func @ops(%x: tensor<4x?xf32>, %w: tensor<8x?xf32>, %ids: tensor<4xi64>, %n
   %c = rt.contract "ac" %x, "bc" %w to "ab" : (tensor<4x?xf32>, tensor<8x?xf32>) -> tensor<4x8xf32>
   // CHECK: rt.scatter_rows %{{.*}} at %{{.*}} from %{{.*}}() : tensor<4x8xf32>, tensor<4xi64> -> tensor<9x8xf32>
   %t = rt.scatter_rows %c at %ids from %n() : tensor<4x8xf32>, tensor<4xi64> -> tensor<9x8xf32>
+  // CHECK: rt.check_load %{{.*}} limit %{{.*}} : tensor<4xi64>
+  rt.check_load %ids limit %n : tensor<4xi64>
   // CHECK: rt.all_reduce sum %{{.*}} in @tp why "a sum"
   %r = rt.all_reduce sum %c in @tp why "a sum" : tensor<4x8xf32>
   // CHECK: rt.all_gather %{{.*}} dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "whole" : tensor<4x?xf32> -> tensor<4x9xf32>

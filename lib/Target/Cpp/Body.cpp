@@ -423,6 +423,11 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
        << get(sum.getInput()) << ");\n";
     return success();
   }
+  if (auto check = dyn_cast<rt::CheckLoadOp>(op)) {
+    os << indent << "c.checkLoad(" << (layer.empty() ? "-1" : layer) << ", "
+       << get(check.getCounts()) << ", " << get(check.getLimit()) << ");\n";
+    return success();
+  }
   return op.emitOpError() << "has no C++";
 }
 
