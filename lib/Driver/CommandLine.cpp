@@ -66,6 +66,9 @@ constexpr FlagSpec kFlags[] = {
     {"eps", true, kPlans},
     {"weight-decay", true, kPlans},
     {"clip", true, kPlans},
+    {"sp", false, kPlans},
+    {"cp-kind", true, kPlans},
+    {"ep", true, kPlans},
     {"moe", true, kBuilds},
     {"moe-buffer-factor", true, kBuilds},
     {"capacity-factor", true, kBuilds},
@@ -380,6 +383,9 @@ MODEL   .mlir, config.json or its folder, '-'; told apart by content
 
 Layout (each is a key of plan.toml; a flag wins)                                     [default]
   --mesh tp=8,pp=16,dp=4 | 8x16x4                                     [the model's, else 1x1x1]
+  --sp                       sequence parallel on tp                                       [off]
+  --cp-kind ring|all-gather|ulysses    by bytes among those legal                         [auto]
+  --ep N                     experts over cp, then dp; needs --sp where tp > 1               [1]
   --schedule gpipe|1f1b                                                                  [1f1b]
   --batch N  --seq N         global sequences; tokens each         [4*pp*dp; min(max, 8192)]
   --micro-batches N          per replica                              [one sequence in each]

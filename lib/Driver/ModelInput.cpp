@@ -302,7 +302,7 @@ mlir::parc::driver::loadModel(MLIRContext &context, const ModelInput &input,
     model.facts.layers = config->layers;
     model.facts.dtype = config->element;
     model.facts.isConfig = true;
-    model.facts.experts = config->experts.count > 0;
+    model.facts.experts = config->experts.count;
     model.config = std::move(*config);
     return model;
   }

@@ -45,6 +45,9 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"moe", KeyType::Text},
       {"moe-buffer-factor", KeyType::Real},
       {"capacity-factor", KeyType::Real},
+      {"sp", KeyType::Boolean},
+      {"cp-kind", KeyType::Text},
+      {"ep", KeyType::Integer},
   };
   return keys;
 }
@@ -151,6 +154,11 @@ bool PlanReader::readKey(const toml::key &key, const toml::node &value) {
     if (!value.is_integer())
       return wrongType(name, "an integer", value);
     raw.text = std::to_string(value.as_integer()->get());
+    break;
+  case KeyType::Boolean:
+    if (!value.is_boolean())
+      return wrongType(name, "true or false", value);
+    raw.text = value.as_boolean()->get() ? "true" : "false";
     break;
   case KeyType::Real: {
     if (!value.is_number())

@@ -37,6 +37,7 @@ Value ModelBuilder::buildAttention(Value x) {
       config.window ? builder.getI64IntegerAttr(*config.window) : nullptr,
       number(scale), number(config.attentionDropout),
       builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
+      /*within_groups=*/nullptr,
       /*shape=*/nullptr);
   context = joinHeads("attn.joined", context);
   Value o = linear("attn.o", "o", context, config.outputBias);
