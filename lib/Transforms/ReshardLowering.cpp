@@ -156,16 +156,14 @@ void ReshardSequence::move() {
           ArrayRef(wanted[to]).drop_front(current[to].size()) !=
               ArrayRef(moved))
         continue;
-      // The dimensions' other splits must be none: the op has no outer axes.
-      if (moved.size() != current[from].size() || !current[to].empty())
-        continue;
-      current[from].clear();
-      current[to] = moved;
-      value = AllToAllOp::create(builder, op.getLoc(), localTypeNow(), value,
-                                 attr(from), attr(type.getDimSize(from)),
-                                 attr(grains[from]), attr(to),
-                                 attr(type.getDimSize(to)), attr(grains[to]),
-                                 attr(moved), op.getWhyAttr());
+      Axes outer = current[to];
+      current[from].resize(commonPrefix(from));
+      current[to].append(moved);
+      value = AllToAllOp::create(
+          builder, op.getLoc(), localTypeNow(), value, attr(from),
+          attr(type.getDimSize(from)), attr(grains[from]), attr(current[from]),
+          attr(to), attr(type.getDimSize(to)), attr(grains[to]), attr(outer),
+          attr(moved), op.getWhyAttr());
       ++counts.allToAll;
     }
 }
