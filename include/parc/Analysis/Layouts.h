@@ -27,13 +27,15 @@ public:
 
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
+  /// By how much the numbers of neighbours along the axis differ.
+  int64_t strideOf(StringRef axis) const;
   /// True for an axis of the mesh, and for `mb`.
   bool has(StringRef axis) const;
   /// The axes' names in the mesh's order, then `mb`.
   ArrayRef<std::string> names() const { return order; }
 
 private:
-  llvm::StringMap<int64_t> sizes;
+  llvm::StringMap<int64_t> sizes, strides;
   SmallVector<std::string> order;
 };
 
@@ -44,6 +46,9 @@ bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);
 /// parts are not equal. The result has no encoding.
 RankedTensorType localType(RankedTensorType type, ShardingAttr sharding,
                            const AxisSizes &axes);
+
+/// Bytes of an element of `type`.
+int64_t elementBytes(RankedTensorType type);
 
 /// Bytes of the largest part of `type` under `sharding`.
 double partBytes(RankedTensorType type, ShardingAttr sharding,
