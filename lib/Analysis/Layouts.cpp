@@ -19,7 +19,15 @@ using namespace mlir::parc;
 // AxisSizes
 //===----------------------------------------------------------------------===//
 
-AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches) {
+namespace mlir::parc {
+struct ReshardMemory {
+  using Key = std::pair<Type, std::pair<Attribute, Attribute>>;
+  DenseMap<Key, double> bytes;
+};
+} // namespace mlir::parc
+
+AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
+    : memory(std::make_shared<ReshardMemory>()) {
   for (MeshOp mesh : module.getOps<MeshOp>()) {
     for (auto [axis, size] :
          llvm::zip(mesh.getAxes().getAsRange<StringAttr>(), mesh.getSizes())) {

@@ -116,9 +116,10 @@ unsigned mlir::parc::commonReshardPrefix(const ReshardProblem &problem,
 //===----------------------------------------------------------------------===//
 
 ReshardGraph::ReshardGraph(const ReshardProblem &problem,
-                           const ReshardCosts &costs)
+                           const ReshardCosts &costs, bool directed)
     : problem(problem), costs(costs),
-      sharedStay(problem.axes.size() > kAxesToMoveFreely),
+      sharedStay(directed || problem.axes.size() > kAxesToMoveFreely),
+      directed(directed),
       partialOfSource(maskOf(axisWord(problem.from.partial))),
       partialOfTarget(maskOf(axisWord(problem.to.partial))) {
   for (auto [number, axis] : llvm::enumerate(problem.axes)) {
@@ -129,6 +130,7 @@ ReshardGraph::ReshardGraph(const ReshardProblem &problem,
   }
   for (unsigned dim = 0; dim < problem.shape.size(); ++dim)
     kept.push_back(commonReshardPrefix(problem, dim));
+  targetKey = keyOf(target());
 }
 
 ReshardState ReshardGraph::source() const {
@@ -358,6 +360,16 @@ void ReshardGraph::forEachList(uint32_t set, AxisWord start,
   }
 }
 
+bool ReshardGraph::mayAdd(const ReshardState &state, unsigned dim,
+                          AxisWord axes) const {
+  if (!directed)
+    return true;
+  AxisWord list = joined(state.dims[dim], axes);
+  AxisWord wanted = axisWord(problem.to.dims[dim]);
+  unsigned length = lengthOf(list), full = lengthOf(wanted);
+  return length <= full && wanted >> 4 * (full - length) == list;
+}
+
 void ReshardGraph::reduceMoves(const ReshardState &state, Visit visit) const {
   uint32_t partial = state.partial & ~timeAxes;
   if (sharedStay)
@@ -368,7 +380,8 @@ void ReshardGraph::reduceMoves(const ReshardState &state, Visit visit) const {
     visitMove(ReshardMove::AllReduce, axisWord(some), 0, 0, state, visit);
   for (unsigned dim = 0; dim < rank(); ++dim)
     forEachList(partial, 0, [&](AxisWord list) {
-      visitMove(ReshardMove::ReduceScatter, list, dim, 0, state, visit);
+      if (mayAdd(state, dim, list))
+        visitMove(ReshardMove::ReduceScatter, list, dim, 0, state, visit);
     });
 }
 
@@ -376,7 +389,8 @@ void ReshardGraph::splitMoves(const ReshardState &state, Visit visit) const {
   uint32_t free = replicated(state);
   for (unsigned dim = 0; dim < rank(); ++dim)
     forEachList(free, 0, [&](AxisWord list) {
-      visitMove(ReshardMove::Slice, list, dim, 0, state, visit);
+      if (mayAdd(state, dim, list))
+        visitMove(ReshardMove::Slice, list, dim, 0, state, visit);
     });
 }
 
@@ -391,7 +405,7 @@ void ReshardGraph::joinMoves(const ReshardState &state, Visit visit) const {
         break;
       visitMove(ReshardMove::AllGather, minor, dim, 0, state, visit);
       for (unsigned toDim = 0; toDim < rank(); ++toDim)
-        if (toDim != dim)
+        if (toDim != dim && mayAdd(state, toDim, minor))
           visitMove(ReshardMove::AllToAll, minor, dim, toDim, state, visit);
     }
   }
@@ -407,7 +421,7 @@ void ReshardGraph::ownMove(const ReshardState &state, Visit visit) const {
   ReshardState next = state;
   next.partial |= axes;
   next.targetKind = true;
-  if (keyOf(next) == keyOf(target()))
+  if (keyOf(next) == targetKey)
     visitMove(ReshardMove::Own, axisWord(axes), 0, 0, state, visit);
 }
 

@@ -59,7 +59,10 @@ public:
   using Visit =
       llvm::function_ref<void(const ReshardEdge &, const ReshardState &)>;
 
-  ReshardGraph(const ReshardProblem &problem, const ReshardCosts &costs);
+  /// `directed`: axes that leave a place go to where the target has them, or
+  /// are replicated. Few states, among them those of gatherThenSlice.
+  ReshardGraph(const ReshardProblem &problem, const ReshardCosts &costs,
+               bool directed = false);
 
   ReshardState source() const;
   ReshardState target() const;
@@ -93,6 +96,8 @@ private:
                    llvm::function_ref<void(AxisWord)> body) const;
   void visitMove(ReshardMove move, AxisWord axes, unsigned dim, unsigned toDim,
                  const ReshardState &state, Visit visit) const;
+  /// True where `axes` may come below those that split `dim`.
+  bool mayAdd(const ReshardState &state, unsigned dim, AxisWord axes) const;
   int64_t grainOf(const ReshardState &state, unsigned dim) const;
   /// Chooses the grain's bit of a dimension that has changed.
   void normalise(ReshardState &state, unsigned dim) const;
@@ -110,7 +115,8 @@ private:
   uint32_t timeAxes = 0;
   /// With many axes: the leading axes of each dimension, and the partial ones,
   /// that both layouts share stay as they are.
-  bool sharedStay = false;
+  bool sharedStay = false, directed = false;
+  ReshardKey targetKey;
   llvm::SmallVector<unsigned, 4> kept;
   uint32_t partialOfSource = 0, partialOfTarget = 0;
 };

@@ -200,13 +200,10 @@ std::optional<ReshardPath> Search::run() {
   return std::nullopt;
 }
 
-ReshardPath mlir::parc::searchReshard(const ReshardProblem &problem,
-                                      const ReshardCosts &costs,
-                                      size_t maxStates) {
-  ReshardPath known = gatherThenSlice(problem, costs);
-  if (known.steps.empty())
-    return known;
-  ReshardGraph graph(problem, costs);
+/// The search on one graph; nothing where it looked at too many states.
+static std::optional<ReshardPath> searchGraph(const ReshardGraph &graph,
+                                              const ReshardPath &known,
+                                              size_t maxStates) {
   uint64_t limit = llvm::SaturatingMultiply<uint64_t>(
       2,
       std::max(graph.bytesOf(graph.source()), graph.bytesOf(graph.target())));
@@ -217,13 +214,23 @@ ReshardPath mlir::parc::searchReshard(const ReshardProblem &problem,
     std::optional<ReshardPath> small =
         Search(graph, limit, longest, maxStates).run();
     if (small && small->length.transfer <= known.length.transfer)
-      return *small;
+      return small;
     limit = known.peakBytes;
   }
-  std::optional<ReshardPath> best =
-      Search(graph, limit, known.length.time, maxStates).run();
-  if (best)
+  return Search(graph, limit, known.length.time, maxStates).run();
+}
+
+ReshardPath mlir::parc::searchReshard(const ReshardProblem &problem,
+                                      const ReshardCosts &costs,
+                                      size_t maxStates) {
+  ReshardPath known = gatherThenSlice(problem, costs);
+  if (known.steps.empty())
+    return known;
+  if (auto best = searchGraph(ReshardGraph(problem, costs), known, maxStates))
     return *best;
+  auto best = searchGraph(ReshardGraph(problem, costs, true), known, maxStates);
+  if (best)
+    known = *best;
   known.capped = true;
   return known;
 }

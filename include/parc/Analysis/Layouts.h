@@ -17,7 +17,12 @@
 #include "Parc/Parc.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <memory>
+
 namespace mlir::parc {
+
+/// Costs of reshards that have been asked for.
+struct ReshardMemory;
 
 /// Sizes of the axes of a module's mesh, micro-batches included.
 class AxisSizes {
@@ -33,10 +38,13 @@ public:
   bool has(StringRef axis) const;
   /// The axes' names in the mesh's order, then `mb`.
   ArrayRef<std::string> names() const { return order; }
+  /// What reshardBytes remembers; copies share it.
+  ReshardMemory &reshards() const { return *memory; }
 
 private:
   llvm::StringMap<int64_t> sizes, strides;
   SmallVector<std::string> order;
+  std::shared_ptr<ReshardMemory> memory;
 };
 
 /// True where all parts of a dimension of `size` have the same extent.
@@ -54,9 +62,9 @@ int64_t elementBytes(RankedTensorType type);
 double partBytes(RankedTensorType type, ShardingAttr sharding,
                  const AxisSizes &axes);
 
-/// Bytes that a rank sends (ring algorithms) to turn `from` into `to`:
-/// all-reduce 2(n-1)/n N, reduce-scatter, all-gather (n-1)/n N, all-to-all
-/// (n-1)/n of the part, slices nothing (COSTS of the field: ring collectives).
+/// Bytes that a rank sends to turn `from` into `to` on the path that the
+/// reshard search finds, with micro-batches taken for an axis like any other.
+/// Grains are taken for the target's.
 double reshardBytes(RankedTensorType type, ShardingAttr from, ShardingAttr to,
                     const AxisSizes &axes);
 

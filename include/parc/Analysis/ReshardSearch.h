@@ -123,7 +123,8 @@ struct ReshardPath {
   /// The most bytes that a step's input and output take together; without
   /// steps those of the value.
   uint64_t peakBytes = 0;
-  /// True where the search gave up and this is `gatherThenSlice`.
+  /// True where the search gave up, and this is the best path on which axes
+  /// only go to where they are wanted, or `gatherThenSlice`.
   bool capped = false;
 };
 

@@ -164,6 +164,44 @@ TEST(ReshardSearch, TwoAxesMoveWithoutReplication) {
   EXPECT_EQ(simulate(mesh, problem, path, Reduction::Sum, Reduction::Sum), "");
 }
 
+/// BR-12, BR-13b: every extent on every number of parts, empty ones included,
+/// comes back whole.
+TEST(ReshardSearch, UnevenRoundTrips) {
+  for (int64_t extent = 0; extent <= 17; ++extent)
+    for (int64_t parts = 2; parts <= 8; ++parts) {
+      TestMesh mesh{{parts}};
+      for (bool back : {false, true}) {
+        ReshardLayout split = layoutOf({{0}, {}}), whole = layoutOf({{}, {}});
+        ReshardProblem problem = makeProblem(
+            mesh, {extent, 3}, back ? split : whole, back ? whole : split);
+        ReshardPath path = searchReshard(problem, {});
+        EXPECT_EQ(text(path),
+                  back ? "all_gather {a} dim 0" : "slice {a} dim 0");
+        EXPECT_EQ(simulate(mesh, problem, path, Reduction::Sum, Reduction::Sum),
+                  "")
+            << extent << " on " << parts;
+      }
+    }
+}
+
+/// BR-16: a sum over both axes, wanted split over one and whole over the other,
+/// is reduced over both. Where bytes matter, scattered first.
+TEST(ReshardSearch, PartialValueToAMixedLayout) {
+  TestMesh mesh{{2, 2}};
+  for (int64_t rows : {6, 1 << 14}) {
+    ReshardProblem problem =
+        makeProblem(mesh, {rows, 1 << (rows > 6 ? 10 : 2)},
+                    layoutOf({{}, {}}, {0, 1}), layoutOf({{0}, {}}));
+    ReshardPath path = searchReshard(problem, {});
+    EXPECT_EQ(text(path), rows > 6 ? "reduce_scatter {a} dim 0; all_reduce {b}"
+                                   : "all_reduce {ab}; slice {a} dim 0");
+    if (rows == 6) {
+      EXPECT_EQ(simulate(mesh, problem, path, Reduction::Sum, Reduction::Sum),
+                "");
+    }
+  }
+}
+
 /// An all-to-all keeps the axes that it does not move.
 TEST(ReshardSearch, OneAxisLeavesOthersAlone) {
   TestMesh mesh{{2, 2, 3}};
@@ -199,8 +237,8 @@ TEST(ReshardSearch, LinksDecide) {
   EXPECT_EQ(text(searchReshard(problem, {})), "all_reduce {ab}");
 }
 
-/// Six axes: those that stay are not touched, and a search that is cut short
-/// falls back.
+/// Six axes: those that stay are not touched. A search that is cut short looks
+/// for direct ways, and cut shorter gathers and slices.
 TEST(ReshardSearch, ManyAxesAndNoStates) {
   TestMesh mesh{{2, 2, 2, 2, 2, 2}};
   ReshardProblem problem =
@@ -208,8 +246,14 @@ TEST(ReshardSearch, ManyAxesAndNoStates) {
                   layoutOf({{0, 1, 5}, {3, 4, 2}, {}}));
   ReshardPath path = searchReshard(problem, withoutLatency());
   EXPECT_EQ(text(path), "all_to_all {c} dim 0 to 1; all_to_all {f} dim 2 to 0");
-  EXPECT_EQ(simulate({{2, 2, 2, 2, 2, 2}}, problem, path, Reduction::Sum,
-                     Reduction::Sum),
+  EXPECT_EQ(simulate(mesh, problem, path, Reduction::Sum, Reduction::Sum), "");
+  // All axes move, each to the dimension before.
+  problem.from = layoutOf({{0, 1}, {2, 3}, {4, 5}});
+  problem.to = layoutOf({{2, 3}, {4, 5}, {0, 1}});
+  ReshardPath direct = searchReshard(problem, {}, 100);
+  EXPECT_TRUE(direct.capped);
+  EXPECT_LT(direct.length.time, gatherThenSlice(problem, {}).length.time);
+  EXPECT_EQ(simulate(mesh, problem, direct, Reduction::Sum, Reduction::Sum),
             "");
   ReshardPath capped = searchReshard(problem, {}, 1);
   EXPECT_TRUE(capped.capped);
