@@ -47,8 +47,8 @@ parc.param @w : tensor<6x2xf32> {sharding = #parc.sharding<[{"tp" : 2}, {}]>}
 // CHECK-LABEL: parc.step @grains
 parc.step @grains inputs [] micro {
   %w = parc.load @w : tensor<6x2xf32, #parc.sharding<[{"tp" : 2}, {}]>>
-  // CHECK: %[[C:.*]] = parc.all_to_all %{{.*}} gather 0 of 6 grain 2 split 1 of 2 over ["tp"] why "grain" : tensor<?x2xf32> -> tensor<6x1xf32>
-  // CHECK: parc.all_to_all %[[C]] gather 1 of 2 split 0 of 6 over ["tp"] why "grain" : tensor<6x1xf32> -> tensor<3x2xf32>
+  // CHECK: %[[C:.*]] = parc.all_gather %{{.*}} dim 0 of 6 grain 2 over ["tp"] why "grain" : tensor<?x2xf32> -> tensor<6x2xf32>
+  // CHECK: parc.slice %[[C]] dim 0 of 6 over ["tp"] : tensor<6x2xf32> -> tensor<3x2xf32>
   %e = parc.reshard %w why "grain" : tensor<6x2xf32, #parc.sharding<[{"tp" : 2}, {}]>> -> tensor<6x2xf32, #parc.sharding<[{"tp"}, {}]>>
   parc.observe "e", %e : tensor<6x2xf32, #parc.sharding<[{"tp"}, {}]>>
   %zero = arith.constant dense<0.0> : tensor<f32, #parc.sharding<[]>>
