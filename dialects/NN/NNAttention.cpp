@@ -63,6 +63,7 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   AttentionView view(*this);
   if (failed(requireGroup(view)))
     return failure();
+  repeatKeyHeads(b, view);
   AttentionSpace space(b, view);
   Value products = space.products(space.splitHeads(getQuery()));
   Value powers = space.exponentials(products, space.rowMaxima(products));
@@ -72,9 +73,9 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
                  [&](ImplicitLocOpBuilder &nested, ValueRange x) {
                    return space.dropped(nested, space.keeps(nested), x[0]);
                  });
-  Output context = space.queryOutput(getValue(), space.compute);
+  Output context = space.queryOutput(view.value, space.compute);
   Value unscaled =
-      contract(b, 6, space.scores(powers), space.keys(getValue()), context);
+      contract(b, 6, space.scores(powers), space.keys(view.value), context);
   // From here on the loops are the context's dimensions: b, s, g, r, x.
   Loops all = loopRange(0, 5);
   Value result = map(b, 5, {{unscaled, all}, {sums, {0, 2, 3, 1}}},
@@ -98,7 +99,7 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
       resultGradients[0], getQueryPositions(), getKeyPositions(), getSeed(),
       getStream(), getBatchStart(), getHeadStart(), getCausalAttr(),
       getWindowAttr(), getScaleAttr(), getDropoutAttr(), getSiteAttr(),
-      getGroupAttr(), getShapeAttr());
+      getGroupAttr(), getWithinGroupsAttr(), getShapeAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (wanted[i])
       operandGradients[i] = grad->getResult(i);

@@ -117,6 +117,7 @@ FailureOr<SmallVector<Value>> AttentionGradOp::decompose(OpBuilder &builder) {
   AttentionView view(*this);
   if (failed(requireGroup(view)))
     return failure();
+  repeatKeyHeads(b, view);
   AttentionSpace space(b, view);
   Value query = space.splitHeads(getQuery());
   Value grad = space.splitHeads(getGrad());
@@ -126,16 +127,18 @@ FailureOr<SmallVector<Value>> AttentionGradOp::decompose(OpBuilder &builder) {
   auto [whole, dropped] =
       probabilities(b, space, powers, sums, view.dropout > 0);
   Value droppedGrad =
-      contract(b, 6, space.queries(grad), space.keys(getValue()),
+      contract(b, 6, space.queries(grad), space.keys(view.value),
                space.scoreOutput(space.compute));
   Value slopes =
       productsGrad(b, space, whole, dropped, droppedGrad, view.scale);
-  Value queryGrad = contract(b, 6, space.scores(slopes), space.keys(getKey()),
+  Value queryGrad = contract(b, 6, space.scores(slopes), space.keys(view.key),
                              space.queryOutput(getQuery(), space.element));
   Value keyGrad = contract(b, 6, space.scores(slopes), space.queries(query),
-                           space.keyOutput(getKey(), space.element));
+                           space.keyOutput(view.key, space.element));
   Value valueGrad = contract(b, 6, space.scores(dropped), space.queries(grad),
-                             space.keyOutput(getValue(), space.element));
+                             space.keyOutput(view.value, space.element));
   return SmallVector<Value>{
-      space.joinHeads(queryGrad, getQueryGrad().getType()), keyGrad, valueGrad};
+      space.joinHeads(queryGrad, getQueryGrad().getType()),
+      sumKeyHeads(b, view, keyGrad, getKey()),
+      sumKeyHeads(b, view, valueGrad, getValue())};
 }

@@ -36,6 +36,18 @@ Operation *buildLocalAttention(Op op, OpBuilder &builder, ValueRange operands,
   return local;
 }
 
+/// The local query heads are some of those that share the local key heads. If
+/// that is one key head, it is a group of its own.
+template <typename Op> void setMemberStart(Op op, Value start) {
+  op.getHeadStartMutable().assign(start);
+  int64_t keyHeads = tensorType(op.getKey()).getDimSize(2);
+  int64_t heads = tensorType(op.getQuery()).getDimSize(2);
+  if (keyHeads == 1 && !ShapedType::isDynamic(heads))
+    op.setGroup(heads);
+  else
+    op.setWithinGroups(true);
+}
+
 /// Sets where the local part of a factor starts; heads count query heads.
 template <typename Op>
 void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
@@ -44,6 +56,13 @@ void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
     op.getBatchStartMutable().assign(start);
     return;
   }
+  if (factor == AttentionFactors::Member) {
+    setMemberStart(op, start);
+    return;
+  }
+  // The start of a part of the members says more.
+  if (op.getHeadStart())
+    return;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(op);
   ImplicitLocOpBuilder b(op.getLoc(), builder);

@@ -66,7 +66,8 @@ static LogicalResult verifyHeads(const AttentionView &view) {
   if (view.groupAttr && static_cast<int64_t>(*view.groupAttr) < 1)
     return view.op->emitOpError() << "expected a positive group, got "
                                   << static_cast<int64_t>(*view.groupAttr);
-  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(groups))
+  if (ShapedType::isDynamic(heads) || ShapedType::isDynamic(groups) ||
+      view.withinGroups)
     return success();
   if (groups < 1 || heads % groups)
     return view.op->emitOpError()
@@ -137,15 +138,17 @@ AttentionFactors::AttentionFactors(const AttentionView &view) {
   factors.add(queryShape[1], 1, /*splittable=*/!drops);
   factors.add(keyShape[1], 1, /*splittable=*/false);
   factors.add(keyShape[2]);
-  factors.add(view.groupSize(), 1, /*splittable=*/false);
+  factors.add(view.groupSize());
   factors.add(queryShape[3], 1, /*splittable=*/false);
   factors.add(tensorType(view.value).getDimSize(3), 1, /*splittable=*/false);
   factors.factors[Batch].needsOffset = drops;
   factors.factors[Group].needsOffset = drops;
-  query = {{Batch}, {Query}, {Group, Member}, {Head}};
+  factors.factors[Member].needsOffset = true;
+  DimFactors heads(DimCut::Nested, {Group, Member});
+  query = {{Batch}, {Query}, heads, {Head}};
   key = {{Batch}, {Key}, {Group}, {Head}};
   value = {{Batch}, {Key}, {Group}, {ValueHead}};
-  result = {{Batch}, {Query}, {Group, Member}, {ValueHead}};
+  result = {{Batch}, {Query}, heads, {ValueHead}};
   queryPositions = {{Batch}, {Query}};
   keyPositions = {{Batch}, {Key}};
 }

@@ -34,7 +34,8 @@ struct AttentionView {
         headStart(op.getHeadStart()), causal(op.getCausal()),
         window(op.getWindow()), scale(op.getScale().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), site(op.getSite()),
-        groupAttr(op.getGroup()), shape(op.getShape()) {}
+        groupAttr(op.getGroup()), withinGroups(op.getWithinGroups()),
+        shape(op.getShape()) {}
 
   /// Query heads a key head (R): the attribute, or H / G where both are static;
   /// dynamic if neither tells.
@@ -48,6 +49,9 @@ struct AttentionView {
   double scale, dropout;
   uint64_t site;
   std::optional<uint64_t> groupAttr;
+  bool withinGroups;
+  /// What `groupAttr` was before repeatKeyHeads.
+  uint64_t sharedBy = 1;
   std::optional<ArrayRef<int64_t>> shape;
 };
 
@@ -61,6 +65,14 @@ struct AttentionFactors {
   parc::OpFactors factors;
   parc::ValueFactors query, key, value, result, queryPositions, keyPositions;
 };
+
+/// Where local query heads are a part of those that share the key heads, gives
+/// each query head a key head of its own: `view` then has as many of both.
+void repeatKeyHeads(ImplicitLocOpBuilder &b, AttentionView &view);
+
+/// The reverse for gradients: sums those of the heads that share one of `like`.
+Value sumKeyHeads(ImplicitLocOpBuilder &b, const AttentionView &view,
+                  Value grad, Value like);
 
 /// Builds the ops of attention over the loops b, g, r, s, t, x = 0 to 5; x is
 /// an element of a head.

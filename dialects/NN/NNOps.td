@@ -349,10 +349,15 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLoca
 
     In a local op `batch_start` and `head_start` tell where the local part
     starts, `shape` the global B, H, S, T (for dropout), and `group` the H/G
-    that dynamic sizes hide.
+    that dynamic sizes hide. `within_groups` says that the local query heads are
+    a part of those that share the local key heads: query head h is then the
+    global head `head_start + h`, and the first local key head is that of the
+    part of G (an even split) that `head_start` lies in.
 
     Factors: B, S (needed whole under dropout), T (needed whole), G (split:
-    heads go by groups), H/G (whole), D and E (whole).
+    heads go by groups), H/G (split where there are more parts than groups:
+    keys and values are then held by several ranks, and their gradients are
+    partial), D and E (whole).
 
     Example:
     ```mlir
@@ -369,13 +374,14 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLoca
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
-                       OptionalAttr<I64Attr>:$group, OptionalAttr<DenseI64ArrayAttr>:$shape);
+                       OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
+                       OptionalAttr<DenseI64ArrayAttr>:$shape);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`in` $shape^)? attr-dict
+    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($result)
   }];
@@ -404,13 +410,14 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
-                       OptionalAttr<I64Attr>:$group, OptionalAttr<DenseI64ArrayAttr>:$shape);
+                       OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
+                       OptionalAttr<DenseI64ArrayAttr>:$shape);
   let results = (outs AnyRankedTensor:$query_grad, AnyRankedTensor:$key_grad, AnyRankedTensor:$value_grad);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $grad `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`in` $shape^)? attr-dict
+    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($grad) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($query_grad) `,` type($key_grad) `,` type($value_grad)
   }];

@@ -34,7 +34,9 @@ LogicalResult verifyQueues(Operation *op, const QueueValues &values);
 struct QueueFactors {
   explicit QueueFactors(const QueueValues &values);
   /// The dimensions of `queues`, `tokens`, and of the others.
-  parc::ValueFactors queues() const { return {{4}, {0, 1}, {2}}; }
+  parc::ValueFactors queues() const {
+    return {{4}, {parc::DimCut::Set, {0, 1}}, {2}};
+  }
   parc::ValueFactors tokens() const { return {{0}, {1}, {2}}; }
   parc::ValueFactors choices() const { return {{0}, {1}, {3}}; }
   parc::OpFactors factors;

@@ -21,7 +21,7 @@ using namespace mlir::parc;
 unsigned OpFactors::add(int64_t size, int64_t grain, bool splittable) {
   Factor factor;
   factor.size = size;
-  factor.grain = grain;
+  factor.grain = factor.fineGrain = grain;
   factor.splittable = splittable;
   factors.push_back(factor);
   return factors.size() - 1;

@@ -26,6 +26,8 @@ struct Factor {
   int64_t size = 1;
   /// How many consecutive elements must stay together (heads of a group).
   int64_t grain = 1;
+  /// The same where a nested cut is finer than the major factor's elements.
+  int64_t fineGrain = 1;
   /// False where the op needs the whole of it (the row of a norm).
   bool splittable = true;
   /// How results that lack this factor combine when it is split.
@@ -34,11 +36,30 @@ struct Factor {
   bool needsOffset = false;
 };
 
-/// The factors of one dimension, major to minor. Only the major-most can be
-/// split; the dimension's grain is then the product of the minor ones' sizes
-/// times the major's grain. Empty for a dimension of extent one that belongs
-/// to no factor.
-using DimFactors = SmallVector<unsigned, 2>;
+/// How the factors of one dimension share the axes that split it.
+enum class DimCut {
+  /// Only the major-most factor can be split; the dimension's grain is then the
+  /// product of the minor ones' sizes times the major's grain.
+  Major,
+  /// The major factor takes the axes that divide it evenly. What is left cuts
+  /// the flattened rest, by the grain of the minor factor if that can be split:
+  /// query heads that share a key head, on more ranks than key heads.
+  Nested,
+  /// The dimension is a set of places without an order: it takes the axes of
+  /// all its factors, unless another dimension has them. The queues of experts.
+  Set
+};
+
+/// The factors of one dimension, major to minor. Empty for a dimension of
+/// extent one that belongs to no factor.
+struct DimFactors : SmallVector<unsigned, 2> {
+  using SmallVector<unsigned, 2>::SmallVector;
+  DimFactors() = default;
+  DimFactors(DimCut cut, std::initializer_list<unsigned> factors)
+      : SmallVector<unsigned, 2>(factors), cut(cut) {}
+
+  DimCut cut = DimCut::Major;
+};
 /// The dimensions of one operand or result. Empty for a scalar.
 using ValueFactors = SmallVector<DimFactors, 4>;
 

@@ -42,6 +42,25 @@ int64_t AxisSizes::product(ArrayRef<StringAttr> axes) const {
   return result;
 }
 
+SmallVector<StringAttr, 2> AxisSizes::partsOf(StringRef axis,
+                                              MLIRContext *context) const {
+  std::vector<std::pair<unsigned, StringRef>> found;
+  for (StringRef name : order) {
+    StringRef rest = name;
+    unsigned index = 0;
+    if (!rest.consume_front(axis) || of(name) == 1)
+      continue;
+    if (rest.empty() ||
+        (rest.consume_front(".") && !rest.getAsInteger(10, index)))
+      found.push_back({index, name});
+  }
+  llvm::sort(found);
+  SmallVector<StringAttr, 2> result;
+  for (auto [index, name] : found)
+    result.push_back(StringAttr::get(context, name));
+  return result;
+}
+
 bool AxisSizes::has(StringRef axis) const { return sizes.contains(axis); }
 
 //===----------------------------------------------------------------------===//

@@ -17,14 +17,6 @@
 using namespace mlir;
 using namespace mlir::parc;
 
-SmallVector<Axes> mlir::parc::dimsOf(const ValueFactors &dims,
-                                     ArrayRef<Axes> factorAxes) {
-  SmallVector<Axes> result;
-  for (const DimFactors &dim : dims)
-    result.push_back(dim.empty() ? Axes() : factorAxes[dim.front()]);
-  return result;
-}
-
 LogicalResult mlir::parc::newPartial(const OpFactors &factors,
                                      const ValueFactors &result,
                                      ArrayRef<Axes> factorAxes,
@@ -55,10 +47,13 @@ class LayoutChoice {
 public:
   LayoutChoice(Operation *op, const OpFactors &factors,
                ArrayRef<ShardingAttr> operands, ArrayRef<ShardingAttr> wishes,
+               const LayoutBounds &bounds, ArrayRef<StringAttr> avoided,
                const AxisSizes &axes)
       : op(op), factors(factors), operands(operands), wishes(wishes),
-        axes(axes), current(factors.factors.size()) {
+        avoided(avoided), axes(axes), candidates(factors.factors.size()),
+        fixed(factors.factors.size()), current(factors.factors.size()) {
     collect();
+    fix(bounds);
   }
 
   SmallVector<Axes> best() {
@@ -68,6 +63,11 @@ public:
 
 private:
   void collect();
+  void fix(const LayoutBounds &bounds);
+  void fixParameter(const ValueFactors &dims, ShardingAttr sharding,
+                    const LayoutBounds &bounds);
+  void forEachFactor(const ValueFactors &dims, ShardingAttr sharding,
+                     function_ref<void(unsigned, const Axes &)> body);
   void addCandidates(const ValueFactors &dims, ShardingAttr sharding);
   void search(unsigned factor, int64_t parts);
   bool isFree(ArrayRef<StringAttr> candidate, unsigned factor) const;
@@ -78,8 +78,11 @@ private:
   Operation *op;
   const OpFactors &factors;
   ArrayRef<ShardingAttr> operands, wishes;
+  /// Axes that nothing is split over, as values stay partial over them.
+  ArrayRef<StringAttr> avoided;
   const AxisSizes &axes;
   SmallVector<SmallVector<Axes>> candidates;
+  SmallVector<bool> fixed;
   SmallVector<Axes> current, bestAxes;
   int64_t bestParts = 0;
   double bestBytes = 0;
@@ -87,35 +90,104 @@ private:
 
 } // namespace
 
-void LayoutChoice::addCandidates(const ValueFactors &dims,
-                                 ShardingAttr sharding) {
+/// Calls `body` with the factors that a layout splits and their axes.
+void LayoutChoice::forEachFactor(
+    const ValueFactors &dims, ShardingAttr sharding,
+    function_ref<void(unsigned, const Axes &)> body) {
   if (!sharding)
     return;
-  for (auto [dim, split] : llvm::zip(dims, sharding.getDims())) {
-    if (dim.empty() || split.empty() ||
-        !factors.factors[dim.front()].splittable)
-      continue;
-    Axes wanted(split.getAxes());
-    auto &list = candidates[dim.front()];
-    if (!llvm::is_contained(list, wanted))
-      list.push_back(wanted);
-  }
+  for (auto [dim, split] : llvm::zip(dims, sharding.getDims()))
+    for (auto [factor, own] :
+         llvm::zip(dim, distribute(dim, factors, split.getAxes(), axes)))
+      if (!own.empty() && factors.factors[factor].splittable)
+        body(factor, own);
+}
+
+static bool overlaps(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
+  return llvm::any_of(
+      a, [&](StringAttr axis) { return llvm::is_contained(b, axis); });
+}
+
+/// What a layout splits a factor over, or the major axes of it.
+void LayoutChoice::addCandidates(const ValueFactors &dims,
+                                 ShardingAttr sharding) {
+  forEachFactor(dims, sharding, [&](unsigned factor, const Axes &own) {
+    for (size_t count = own.size(); count > 0; --count) {
+      Axes wanted(llvm::ArrayRef<StringAttr>(own).take_front(count));
+      if (!overlaps(wanted, avoided) &&
+          !llvm::is_contained(candidates[factor], wanted))
+        candidates[factor].push_back(wanted);
+    }
+  });
 }
 
 void LayoutChoice::collect() {
-  candidates.resize(factors.factors.size());
   for (auto [dims, sharding] : llvm::zip(factors.operands, operands))
     addCandidates(dims, sharding);
   for (auto [dims, sharding] : llvm::zip(factors.results, wishes))
     addCandidates(dims, sharding);
 }
 
+/// True for the value of a parameter, in whatever layout.
+static bool isParameter(Value value) {
+  while (auto reshard = value.getDefiningOp<ReshardOp>())
+    value = reshard.getInput();
+  auto load = value.getDefiningOp<LoadOp>();
+  return load && load.getSlot() == "value";
+}
+
+/// True for what is added to a parameter's gradient.
+static bool isParameterGradient(Value value) {
+  return llvm::any_of(value.getUsers(), llvm::IsaPred<AccumulateOp>);
+}
+
+void LayoutChoice::fixParameter(const ValueFactors &dims, ShardingAttr sharding,
+                                const LayoutBounds &bounds) {
+  forEachFactor(dims, sharding, [&](unsigned factor, const Axes &own) {
+    if (fixed[factor] || (bounds.keeps && !llvm::all_of(own, bounds.keeps)))
+      return;
+    // Two parameters that claim one axis: the first has it.
+    for (auto [other, isFixed] : llvm::enumerate(fixed))
+      for (StringAttr axis : own)
+        if (isFixed && llvm::is_contained(candidates[other].front(), axis))
+          return;
+    fixed[factor] = true;
+    candidates[factor].assign(1, own);
+  });
+}
+
+void LayoutChoice::fix(const LayoutBounds &bounds) {
+  if (!bounds.pins.empty()) {
+    fixed.assign(fixed.size(), true);
+    for (auto &list : candidates)
+      list.assign(1, Axes());
+    for (const auto &[factor, split] : bounds.pins)
+      candidates[factor].front() = split;
+    return;
+  }
+  for (auto [operand, dims, sharding] :
+       llvm::zip(op->getOperands(), factors.operands, operands))
+    if (isParameter(operand))
+      fixParameter(dims, sharding, bounds);
+  for (auto [result, dims, sharding] :
+       llvm::zip(op->getResults(), factors.results, wishes))
+    if (isParameterGradient(result))
+      fixParameter(dims, sharding, bounds);
+}
+
+/// No other factor has an axis of the candidate, nor will it.
 bool LayoutChoice::isFree(ArrayRef<StringAttr> candidate,
                           unsigned factor) const {
-  for (unsigned other = 0; other < factor; ++other)
-    for (StringAttr axis : candidate)
-      if (llvm::is_contained(current[other], axis))
-        return false;
+  for (auto [other, split] : llvm::enumerate(current)) {
+    const Axes *taken = other < factor ? &split
+                        : fixed[other] && other != factor
+                            ? &candidates[other].front()
+                            : nullptr;
+    if (taken && llvm::any_of(candidate, [&](StringAttr axis) {
+          return llvm::is_contained(*taken, axis);
+        }))
+      return false;
+  }
   return true;
 }
 
@@ -127,7 +199,7 @@ double LayoutChoice::bytes(Value value, const ValueFactors &dims,
     return 0;
   MLIRContext *context = op->getContext();
   SmallVector<DimShardingAttr> split;
-  for (auto [dim, now] : llvm::zip(dimsOf(dims, current), have.getDims()))
+  for (auto [dim, now] : llvm::zip(dimsOf(dims, current, have), have.getDims()))
     split.push_back(
         DimShardingAttr::get(context, dim, dim.empty() ? 1 : now.getGrain()));
   auto chosen = ShardingAttr::get(context, split, ReductionKind::Sum,
@@ -170,7 +242,8 @@ void LayoutChoice::search(unsigned factor, int64_t parts) {
     search(factor + 1, parts * axes.product(candidate));
   }
   current[factor].clear();
-  search(factor + 1, parts);
+  if (!fixed[factor])
+    search(factor + 1, parts);
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,16 +300,41 @@ static bool staysPartial(Operation *op, ArrayRef<unsigned> set,
              : tensors == 1 && !partial.empty() && after <= before;
 }
 
+/// The axes over which several operands of a set are partial sums: the op may
+/// add them as they are, and one reduction does for all.
+static Axes sharedPartial(Operation *op, ArrayRef<unsigned> set,
+                          ArrayRef<ShardingAttr> operands) {
+  Axes shared;
+  llvm::SmallSetVector<Value, 4> partial;
+  for (unsigned index : set) {
+    if (!operands[index] || !operands[index].isPartial() ||
+        !partial.insert(op->getOperand(index)))
+      continue;
+    for (StringAttr axis : operands[index].getPartial())
+      if (!llvm::is_contained(shared, axis))
+        shared.push_back(axis);
+  }
+  return partial.size() > 1 ? shared : Axes();
+}
+
 OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
                                   ArrayRef<ShardingAttr> operands,
                                   ArrayRef<ShardingAttr> wishes,
+                                  const LayoutBounds &bounds,
                                   const AxisSizes &axes) {
+  auto choose = [&](ArrayRef<StringAttr> avoided) {
+    return LayoutChoice(op, factors, operands, wishes, bounds, avoided, axes)
+        .best();
+  };
   OpLayout layout;
-  layout.factorAxes = LayoutChoice(op, factors, operands, wishes, axes).best();
+  layout.factorAxes = choose({});
   for (const auto &set : factors.linear) {
-    Axes partial;
-    if (!staysPartial(op, set, operands, layout.factorAxes, axes, partial))
+    Axes shared = sharedPartial(op, set, operands), partial;
+    SmallVector<Axes> factorAxes =
+        shared.empty() ? layout.factorAxes : choose(shared);
+    if (!staysPartial(op, set, operands, factorAxes, axes, partial))
       continue;
+    layout.factorAxes = factorAxes;
     layout.carriedPartial = partial;
     layout.carriedOperands.assign(set.begin(), set.end());
     break;
@@ -272,33 +370,100 @@ static std::string printed(ArrayRef<StringAttr> axes) {
   return text + "}";
 }
 
-/// Every dimension of a factor is split alike. Fills in the factors' axes.
-static LogicalResult verifyDims(Operation *op, Value value, StringRef role,
-                                const ValueFactors &dims,
-                                const OpFactors &factors,
-                                SmallVectorImpl<std::optional<Axes>> &axes) {
-  ShardingAttr sharding = getSharding(value.getType());
+namespace {
+/// Checks one op's types against its factors.
+class DimsCheck {
+public:
+  DimsCheck(Operation *op, const OpFactors &factors, const AxisSizes &axes)
+      : op(op), factors(factors), axes(axes), known(factors.factors.size()) {}
+
+  /// Fails where a factor is not split alike in all its dimensions.
+  LogicalResult run();
+  SmallVector<Axes> factorAxes() const {
+    SmallVector<Axes> result;
+    for (const auto &entry : known)
+      result.push_back(entry.value_or(Axes()));
+    return result;
+  }
+
+private:
+  using Check = LogicalResult (DimsCheck::*)(Type, const Twine &,
+                                             const ValueFactors &);
+  LogicalResult forEachValue(Check check);
+  LogicalResult checkDims(Type type, const Twine &role,
+                          const ValueFactors &dims);
+  LogicalResult checkSets(Type type, const Twine &role,
+                          const ValueFactors &dims);
+
+  Operation *op;
+  const OpFactors &factors;
+  const AxisSizes &axes;
+  SmallVector<std::optional<Axes>> known;
+};
+} // namespace
+
+LogicalResult DimsCheck::checkDims(Type type, const Twine &role,
+                                   const ValueFactors &dims) {
+  ShardingAttr sharding = getSharding(type);
   if (!sharding)
     return success();
   for (auto [index, dim, split] : llvm::enumerate(dims, sharding.getDims())) {
-    Axes have(split.getAxes());
-    if (dim.empty() || !factors.factors[dim.front()].splittable) {
-      if (!have.empty())
-        return emitError(op->getLoc())
-               << "'" << op->getName() << "' needs dimension " << index
-               << " of its " << role << " whole, got it split over "
-               << printed(have);
+    if (dim.cut == DimCut::Set)
       continue;
-    }
-    auto &known = axes[dim.front()];
-    if (known && *known != have)
+    Axes all(split.getAxes());
+    if (!all.empty() &&
+        (dim.empty() || !factors.factors[dim.front()].splittable))
       return emitError(op->getLoc())
-             << "'" << op->getName() << "' expected dimension " << index
-             << " of its " << role << " split over " << printed(*known)
-             << ", got " << printed(have);
-    known = have;
+             << "'" << op->getName() << "' needs dimension " << index
+             << " of its " << role << " whole, got it split over "
+             << printed(all);
+    for (auto [factor, have] :
+         llvm::zip(dim, distribute(dim, factors, all, axes))) {
+      auto &own = known[factor];
+      if (!factors.factors[factor].splittable)
+        continue;
+      if (own && *own != have)
+        return emitError(op->getLoc())
+               << "'" << op->getName() << "' expected dimension " << index
+               << " of its " << role << " split over " << printed(*own)
+               << ", got " << printed(have);
+      own = have;
+    }
   }
   return success();
+}
+
+LogicalResult DimsCheck::checkSets(Type type, const Twine &role,
+                                   const ValueFactors &dims) {
+  ShardingAttr sharding = getSharding(type);
+  if (!sharding)
+    return success();
+  SmallVector<Axes> expected = dimsOf(dims, factorAxes(), sharding);
+  for (auto [index, dim, split] : llvm::enumerate(dims, sharding.getDims()))
+    if (dim.cut == DimCut::Set && split.getAxes() != ArrayRef(expected[index]))
+      return emitError(op->getLoc())
+             << "'" << op->getName() << "' expected dimension " << index
+             << " of its " << role << " split over " << printed(expected[index])
+             << ", got " << printed(split.getAxes());
+  return success();
+}
+
+LogicalResult DimsCheck::forEachValue(Check check) {
+  for (auto [index, dims] : llvm::enumerate(factors.operands))
+    if (failed((this->*check)(op->getOperand(index).getType(),
+                              "operand " + Twine(index), dims)))
+      return failure();
+  for (auto [index, dims] : llvm::enumerate(factors.results))
+    if (failed((this->*check)(op->getResult(index).getType(),
+                              "result " + Twine(index), dims)))
+      return failure();
+  return success();
+}
+
+LogicalResult DimsCheck::run() {
+  if (failed(forEachValue(&DimsCheck::checkDims)))
+    return failure();
+  return forEachValue(&DimsCheck::checkSets);
 }
 
 /// A partial operand is a sum and enters through a linear set all of which is
@@ -344,7 +509,8 @@ static LogicalResult verifyResult(Operation *op, unsigned index,
                                   ArrayRef<Axes> factorAxes,
                                   ArrayRef<StringAttr> carried) {
   ShardingAttr sharding = getSharding(op->getResult(index).getType());
-  if (!sharding)
+  // Zero is an addend of any sum, and what is not filled yet is nothing.
+  if (!sharding || isZero(op->getResult(index)) || isa<tensor::EmptyOp>(op))
     return success();
   ReductionKind kind;
   Axes expected;
@@ -373,27 +539,17 @@ static LogicalResult verifyResult(Operation *op, unsigned index,
   return success();
 }
 
-LogicalResult mlir::parc::verifyOpLayout(Operation *op) {
+LogicalResult mlir::parc::verifyOpLayout(Operation *op, const AxisSizes &axes) {
   auto shardable = dyn_cast<ShardableOpInterface>(op);
   if (!shardable)
     return success();
   FailureOr<OpFactors> factors = shardable.getFactors();
   if (failed(factors))
     return failure();
-  SmallVector<std::optional<Axes>> known(factors->factors.size());
-  for (auto [index, dims] : llvm::enumerate(factors->operands))
-    if (failed(verifyDims(op, op->getOperand(index),
-                          "operand " + std::to_string(index), dims, *factors,
-                          known)))
-      return failure();
-  for (auto [index, dims] : llvm::enumerate(factors->results))
-    if (failed(verifyDims(op, op->getResult(index),
-                          "result " + std::to_string(index), dims, *factors,
-                          known)))
-      return failure();
-  SmallVector<Axes> factorAxes;
-  for (const auto &entry : known)
-    factorAxes.push_back(entry.value_or(Axes()));
+  DimsCheck check(op, *factors, axes);
+  if (failed(check.run()))
+    return failure();
+  SmallVector<Axes> factorAxes = check.factorAxes();
   Axes carried;
   if (failed(verifyPartialOperands(op, *factors, carried)))
     return failure();

@@ -155,6 +155,9 @@ LogicalResult Propagation::initialize() {
   }
   for (ParamOp param : module.getOps<ParamOp>())
     rowFor(FlatSymbolRefAttr::get(param.getSymNameAttr()));
+  for (StepOp step : module.getOps<StepOp>())
+    for (Value argument : step.getMicro().getArguments())
+      inputs.insert(rowOf(argument));
   for (bool changed = true; changed;) {
     changed = false;
     for (auto &[op, opFactors] : factors)
@@ -172,6 +175,7 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
   for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
     DimPlace &place = rows[row][index];
     place.grain = std::lcm(place.grain, dim.getGrain());
+    place.fineGrain = std::lcm(place.fineGrain, dim.getGrain());
     for (StringAttr axis : dim.getAxes()) {
       if (!axes.has(axis))
         return emitError(loc) << "unknown axis '" << axis.getValue()
@@ -208,13 +212,52 @@ LogicalResult Propagation::seed() {
   return failure(result.wasInterrupted());
 }
 
+bool Propagation::inRow(unsigned row, StringAttr axis) const {
+  return llvm::any_of(rows[row], [&](const DimPlace &place) {
+    return llvm::is_contained(place.axes, axis);
+  });
+}
+
 bool Propagation::place(Value value, unsigned dim, StringAttr axis) {
-  SmallVector<DimPlace> &places = rows[rowOf(value)];
-  for (const DimPlace &place : places)
-    if (llvm::is_contained(place.axes, axis))
-      return false;
-  places[dim].axes.push_back(axis);
+  unsigned row = rowOf(value);
+  if (inRow(row, axis))
+    return false;
+  rows[row][dim].axes.push_back(axis);
   return true;
+}
+
+int64_t Propagation::unitsOf(unsigned row, unsigned dim) const {
+  return types[row].getDimSize(dim) / rows[row][dim].fineGrain;
+}
+
+bool Propagation::hasUnits(Value value, unsigned dim,
+                           ArrayRef<StringAttr> added) const {
+  unsigned row = rowOf(value);
+  return !types[row] ||
+         axes.product(rows[row][dim].axes) * axes.product(added) <=
+             unitsOf(row, dim);
+}
+
+void Propagation::placeFitting(Value value, unsigned dim,
+                               ArrayRef<StringAttr> added) {
+  unsigned row = rowOf(value);
+  size_t count = added.size();
+  if (!hasUnits(value, dim, added)) {
+    int64_t units = unitsOf(row, dim),
+            parts = axes.product(rows[row][dim].axes);
+    for (count = added.size() - 1; count > 0; --count)
+      if (units % (parts * axes.product(added.take_front(count))) == 0)
+        break;
+  }
+  for (StringAttr axis : added.take_front(count))
+    place(value, dim, axis);
+}
+
+bool Propagation::keeps(StringAttr axis) const {
+  if (kept.contains(axis.getValue()))
+    return true;
+  // order-free: any row will do.
+  return llvm::none_of(inputs, [&](unsigned row) { return inRow(row, axis); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -233,15 +276,42 @@ Propagation::uses(Operation *op, const OpFactors &opFactors) const {
   return result;
 }
 
+/// The factor of a dimension that the finest cut cuts.
+static size_t finest(const DimFactors &dim, const OpFactors &factors) {
+  size_t at = 0;
+  while (dim.cut == DimCut::Nested && at + 1 < dim.size() &&
+         factors.factors[dim[at + 1]].splittable)
+    ++at;
+  return at;
+}
+
+static int64_t sizeBelow(const DimFactors &dim, const OpFactors &factors,
+                         size_t at) {
+  int64_t size = 1;
+  for (unsigned factor : ArrayRef<unsigned>(dim).drop_front(at + 1))
+    size *= factors.factors[factor].size;
+  return size;
+}
+
+bool Propagation::spreadFineGrain(const DimFactors &dim, OpFactors &opFactors,
+                                  DimPlace &place) {
+  size_t at = finest(dim, opFactors);
+  int64_t minor = sizeBelow(dim, opFactors, at);
+  int64_t &own = opFactors.factors[dim[at]].fineGrain;
+  int64_t joined = std::lcm(place.fineGrain, own * minor);
+  bool changed = joined != place.fineGrain || joined / minor != own;
+  place.fineGrain = joined;
+  own = joined / minor;
+  return changed;
+}
+
 bool Propagation::spreadGrains(Operation *op, OpFactors &opFactors) {
   bool changed = false;
   for (const Use &use : uses(op, opFactors))
     for (auto [index, dim] : llvm::enumerate(*use.factors)) {
-      if (dim.empty())
+      if (dim.empty() || dim.cut == DimCut::Set)
         continue;
-      int64_t minor = 1;
-      for (unsigned factor : ArrayRef(dim).drop_front())
-        minor *= opFactors.factors[factor].size;
+      int64_t minor = sizeBelow(dim, opFactors, 0);
       Factor &major = opFactors.factors[dim.front()];
       int64_t &grain = rows[use.row][index].grain;
       // Both sides in elements of the dimension.
@@ -249,41 +319,78 @@ bool Propagation::spreadGrains(Operation *op, OpFactors &opFactors) {
       changed |= joined != grain || joined / minor != major.grain;
       grain = joined;
       major.grain = joined / minor;
+      changed |= spreadFineGrain(dim, opFactors, rows[use.row][index]);
     }
   return changed;
 }
 
-bool Propagation::spreadAxes(Operation *op, const OpFactors &opFactors) {
-  bool changed = false;
-  SmallVector<Use> all = uses(op, opFactors);
-  for (auto [index, factor] : llvm::enumerate(opFactors.factors)) {
-    if (!factor.splittable)
-      continue;
-    ArrayRef<StringAttr> wish;
-    auto forEachDim = [&](function_ref<void(unsigned, DimPlace &)> body) {
-      for (const Use &use : all)
-        for (auto [dim, dimFactors] : llvm::enumerate(*use.factors))
-          if (!dimFactors.empty() && dimFactors.front() == index)
-            body(use.row, rows[use.row][dim]);
-    };
-    forEachDim([&](unsigned, DimPlace &place) {
-      if (wish.empty())
-        wish = place.axes;
-    });
-    if (wish.empty())
-      continue;
-    SmallVector<StringAttr, 2> wanted(wish);
-    forEachDim([&](unsigned row, DimPlace &place) {
-      if (!place.axes.empty())
-        return;
-      for (const DimPlace &other : rows[row])
-        for (StringAttr axis : wanted)
-          if (llvm::is_contained(other.axes, axis))
-            return;
-      place.axes = wanted;
-      changed = true;
-    });
+/// Lets the factor at `at` of a dimension have the axes `wish`, as far as the
+/// row lacks them.
+bool Propagation::extend(unsigned row, unsigned dim,
+                         const DimFactors &dimFactors, size_t at,
+                         const OpFactors &opFactors, const Axes &wish) {
+  Axes &mine = rows[row][dim].axes;
+  SmallVector<Axes> have = distribute(dimFactors, opFactors, mine, axes);
+  if (inputs.contains(row) || !startsWith(wish, have[at]))
+    return false;
+  for (const Axes &later : ArrayRef(have).drop_front(at + 1))
+    if (!later.empty())
+      return false;
+  Axes longer = mine;
+  for (StringAttr axis : ArrayRef(wish).drop_front(have[at].size())) {
+    if (inRow(row, axis))
+      break;
+    longer.push_back(axis);
   }
+  if (longer.size() == mine.size() ||
+      !startsWith(wish, distribute(dimFactors, opFactors, longer, axes)[at]))
+    return false;
+  mine = std::move(longer);
+  return true;
+}
+
+/// Lets a set have the axes of its factors, as far as the row lacks them.
+bool Propagation::extendSet(unsigned row, unsigned dim,
+                            const DimFactors &dimFactors,
+                            ArrayRef<Axes> wishes) {
+  bool changed = false;
+  for (unsigned factor : dimFactors)
+    for (StringAttr axis : wishes[factor])
+      if (!inRow(row, axis)) {
+        rows[row][dim].axes.push_back(axis);
+        changed = true;
+      }
+  return changed;
+}
+
+bool Propagation::spreadAxes(Operation *op, const OpFactors &opFactors) {
+  SmallVector<Use> all = uses(op, opFactors);
+  SmallVector<Axes> wishes(opFactors.factors.size());
+  auto forEachDim =
+      [&](function_ref<void(unsigned, unsigned, const DimFactors &)> body) {
+        for (const Use &use : all)
+          for (auto [dim, dimFactors] : llvm::enumerate(*use.factors))
+            if (!dimFactors.empty())
+              body(use.row, dim, dimFactors);
+      };
+  forEachDim([&](unsigned row, unsigned dim, const DimFactors &dimFactors) {
+    SmallVector<Axes> have =
+        distribute(dimFactors, opFactors, rows[row][dim].axes, axes);
+    for (auto [factor, own] : llvm::zip(dimFactors, have))
+      if (opFactors.factors[factor].splittable &&
+          own.size() > wishes[factor].size() && startsWith(own, wishes[factor]))
+        wishes[factor] = own;
+  });
+  bool changed = false;
+  forEachDim([&](unsigned row, unsigned dim, const DimFactors &dimFactors) {
+    if (dimFactors.cut == DimCut::Set) {
+      changed |= extendSet(row, dim, dimFactors, wishes);
+      return;
+    }
+    for (auto [at, factor] : llvm::enumerate(dimFactors))
+      if (!wishes[factor].empty())
+        changed |= extend(row, dim, dimFactors, at, opFactors, wishes[factor]);
+  });
   return changed;
 }
 
@@ -304,14 +411,14 @@ void Propagation::spread() {
 LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
   for (auto [dim, place] : llvm::enumerate(rows[row])) {
     int64_t parts = axes.product(place.axes);
-    int64_t size = types[row].getDimSize(dim), units = size / place.grain;
+    int64_t size = types[row].getDimSize(dim), units = unitsOf(row, dim);
     if (parts <= units)
       continue;
     InFlightDiagnostic diag = emitError(locations[row]);
     diag << "more parts than units: dimension " << dim << " of " << name
          << ", of size " << size << ", has " << units << " units";
-    if (place.grain > 1)
-      diag << " of " << place.grain << " elements";
+    if (place.fineGrain > 1)
+      diag << " of " << place.fineGrain << " elements";
     diag << ", expected at least " << parts << " for";
     for (StringAttr axis : place.axes)
       diag << " " << axis.getValue() << "=" << axes.of(axis);
@@ -333,32 +440,39 @@ LogicalResult Propagation::check() {
   return success();
 }
 
-ShardingAttr
-Propagation::withGrains(Value value,
-                        ArrayRef<SmallVector<StringAttr>> dims) const {
+int64_t Propagation::grainOf(const DimPlace &place, ArrayRef<StringAttr> split,
+                             int64_t size) const {
+  if (split.empty())
+    return 1;
+  return axes.product(split) <= size / place.grain ? place.grain
+                                                   : place.fineGrain;
+}
+
+ShardingAttr Propagation::withGrains(Value value, ArrayRef<Axes> dims) const {
+  unsigned row = rowOf(value);
   SmallVector<DimShardingAttr> result;
-  const SmallVector<DimPlace> &places = rows[rowOf(value)];
-  for (auto [axesOfDim, place] : llvm::zip(dims, places))
-    result.push_back(DimShardingAttr::get(context, axesOfDim,
-                                          axesOfDim.empty() ? 1 : place.grain));
+  for (auto [index, split] : llvm::enumerate(dims))
+    result.push_back(DimShardingAttr::get(
+        context, split,
+        grainOf(rows[row][index], split, types[row].getDimSize(index))));
   return ShardingAttr::get(context, result, ReductionKind::Sum,
                            ArrayRef<StringAttr>{});
 }
 
-static ShardingAttr toSharding(MLIRContext *context,
-                               ArrayRef<DimPlace> places) {
+ShardingAttr Propagation::toSharding(unsigned row) const {
   SmallVector<DimShardingAttr> dims;
-  for (const DimPlace &place : places)
-    dims.push_back(DimShardingAttr::get(context, place.axes,
-                                        place.axes.empty() ? 1 : place.grain));
+  for (auto [index, place] : llvm::enumerate(rows[row]))
+    dims.push_back(DimShardingAttr::get(
+        context, place.axes,
+        grainOf(place, place.axes, types[row].getDimSize(index))));
   return ShardingAttr::get(context, dims, ReductionKind::Sum,
                            ArrayRef<StringAttr>{});
 }
 
 ShardingAttr Propagation::layoutOf(Value value) const {
-  return toSharding(context, rows[rowOf(value)]);
+  return toSharding(rowOf(value));
 }
 
 ShardingAttr Propagation::layoutOf(ParamOp param) const {
-  return toSharding(context, rows[find(paramRows.lookup(param.getSymName()))]);
+  return toSharding(find(paramRows.lookup(param.getSymName())));
 }

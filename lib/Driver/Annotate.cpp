@@ -14,6 +14,8 @@
 
 #include "Parc/Parc.h"
 #include "mlir/IR/Builders.h"
+#include "parc/Analysis/RefineMesh.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -38,6 +40,40 @@ void mlir::parc::driver::setMesh(ModuleOp module,
   MeshOp::create(builder, module.getLoc(), builder.getStrArrayAttr(names),
                  builder.getDenseI64ArrayAttr(sizes),
                  builder.getStrArrayAttr(order));
+}
+
+/// Lets the experts have their ranks: those of cp first, then of dp.
+static SmallVector<std::string> expertAxes(ModuleOp module,
+                                           const Declaration &declaration) {
+  int64_t ep = declaration.ep.value, cp = declaration.size("cp");
+  int64_t fromContext = std::min(ep, cp), fromData = ep / fromContext;
+  // The declaration was checked: both divide.
+  (void)splitAxis(module, "cp", fromContext);
+  (void)splitAxis(module, "dp", fromData);
+  SmallVector<std::string> axes = innerParts(module, "dp", fromData);
+  axes.append(innerParts(module, "cp", fromContext));
+  return axes;
+}
+
+StrategyOptions
+mlir::parc::driver::planStrategy(ModuleOp module,
+                                 const Declaration &declaration) {
+  StrategyOptions options;
+  options.sequenceParallel = declaration.sp.value;
+  options.contextKind =
+      llvm::StringSwitch<ContextKind>(declaration.contextKind.value)
+          .Case("ring", ContextKind::Ring)
+          .Case("ulysses", ContextKind::Ulysses)
+          .Default(ContextKind::AllGather);
+  SmallVector<StringRef> cut = {"tp"};
+  if (options.contextKind == ContextKind::Ulysses)
+    cut.push_back("cp");
+  (void)expertAxes(module, declaration);
+  refineForNestedCuts(module, cut);
+  // The names after all cuts.
+  if (declaration.ep.value > 1)
+    options.expertAxes = expertAxes(module, declaration);
+  return options;
 }
 
 namespace {
@@ -136,10 +172,11 @@ LogicalResult RuleApplier::applyTo(ParamOp param, const ShardingRule &rule) {
                           param.getSymName() + "', got " +
                           Twine(rule.dims.size()));
   SmallVector<DimShardingAttr> dims;
+  AxisSizes sizes(module, 1);
   for (const auto &axes : rule.dims) {
     SmallVector<StringAttr> names;
     for (const std::string &axis : axes)
-      names.push_back(StringAttr::get(context, axis));
+      names.append(sizes.partsOf(axis, context));
     dims.push_back(DimShardingAttr::get(context, names, 1));
   }
   auto wish = ShardingAttr::get(context, dims, ReductionKind::Sum, {});

@@ -66,6 +66,12 @@ constexpr FlagSpec kFlags[] = {
     {"eps", true, kPlans},
     {"weight-decay", true, kPlans},
     {"clip", true, kPlans},
+    {"sp", false, kPlans},
+    {"cp-kind", true, kPlans},
+    {"ep", true, kPlans},
+    {"moe", true, kBuilds},
+    {"moe-buffer-factor", true, kBuilds},
+    {"capacity-factor", true, kBuilds},
     {"rank", true, bit(Verb::Show)},
     {"stage", true, bit(Verb::Show)},
 };
@@ -377,12 +383,17 @@ MODEL   .mlir, config.json or its folder, '-'; told apart by content
 
 Layout (each is a key of plan.toml; a flag wins)                                     [default]
   --mesh tp=8,pp=16,dp=4 | 8x16x4                                     [the model's, else 1x1x1]
+  --sp                       sequence parallel on tp                                       [off]
+  --cp-kind ring|all-gather|ulysses    by bytes among those legal                         [auto]
+  --ep N                     experts over cp, then dp; needs --sp where tp > 1               [1]
   --schedule gpipe|1f1b                                                                  [1f1b]
   --batch N  --seq N         global sequences; tokens each         [4*pp*dp; min(max, 8192)]
   --micro-batches N          per replica                              [one sequence in each]
   --dtype bf16|f32|f64                                                         [the model's]
   --rank-order tp-cp-dp-pp   fastest first                                     [tp-cp-dp-pp]
   --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
+  --moe dropless|capacity    capacity: what exceeds an expert's share is dropped    [dropless]
+  --moe-buffer-factor X --capacity-factor X   over the balanced load    [2, small batches all; 1.25]
   --plan FILE                                                  [plan.toml beside the model]
 Output
   -o PATH                    replaced whole if parc made it, else needs --force        [out]

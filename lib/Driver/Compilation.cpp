@@ -151,6 +151,10 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     return dumper.close() ? kDone : kUsage;
   const Declaration &declaration = compilation.declaration;
   setMesh(compilation.module(), declaration);
+  PhaseOptions options;
+  options.microBatches = declaration.microBatches.value;
+  options.rule = declaration.schedule.value;
+  options.strategy = planStrategy(compilation.module(), declaration);
   if (failed(applyRules(compilation.module(), declaration, reporter)))
     return kWrong;
   compilation.phase = Phase::Annotated;
@@ -158,9 +162,6 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     return kUsage;
 
   DiagnosticBridge bridge(&session.context, reporter, "model");
-  PhaseOptions options;
-  options.microBatches = declaration.microBatches.value;
-  options.rule = declaration.schedule.value;
   auto done = [&](Phase phase) -> LogicalResult {
     compilation.phase = phase;
     if (phase == Phase::Differentiated && compilation.keepUnpartitioned)

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Driver/Declaration.h"
+#include "parc/Import/Model.h"
 #include "parc/Pipeline/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,20 @@ using namespace mlir::parc::driver;
 static constexpr int64_t kNodeSize = 8;
 /// Longer sequences are asked for, not assumed.
 static constexpr int64_t kUsualSequence = 8192;
+
+/// The shortest text that reads back as the same number.
+static std::string number(double value) {
+  for (int digits = 1; digits < 17; ++digits) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    double back = 0;
+    if (!StringRef(text).getAsDouble(back) && back == value)
+      return text;
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
 
 DeclarationSource::DeclarationSource(const CommandLine &line,
                                      std::optional<PlanFile> plan) {
@@ -99,7 +114,13 @@ private:
                  Origin origin);
   bool readSchedule();
   bool readOptimizer();
+  bool readContext();
+  bool readSequenceParallel();
+  bool readExperts();
   bool readSizes();
+  bool checkExpertKeys();
+  bool readMoe();
+  bool readFactor(StringRef key, double least, Setting<double> &out);
   bool checkStages();
   bool checkBatch();
   void warnNodes();
@@ -131,13 +152,6 @@ bool Resolver::readMesh() {
     mesh = {*facts.mesh, Origin::Model, Place{facts.file}};
   } else {
     mesh.value = *Mesh::parse("1x1x1", error);
-  }
-  if (mesh.value.size("cp") > 1) {
-    fail(mesh.place,
-         "axis 'cp' has no meaning yet: cp=" + Twine(mesh.value.size("cp")),
-         "mesh");
-    reporter.help("parc splits over tp, pp and dp");
-    return false;
   }
   return true;
 }
@@ -238,6 +252,91 @@ bool Resolver::readOptimizer() {
   return true;
 }
 
+bool Resolver::readSequenceParallel() {
+  const auto *given = find("sp");
+  if (!given)
+    return true;
+  result.sp = {given->first.text != "false", given->second, given->first.place};
+  if (!result.sp.value || result.size("tp") > 1)
+    return true;
+  fail(result.sp.place,
+       "sequence parallelism has nothing to attach to: expected tp of at least "
+       "2, got 1",
+       "sp-without-tp");
+  reporter.help(
+      "sp splits what lies between tp's regions; give the mesh tp, or "
+      "use cp to split the sequence without it");
+  return false;
+}
+
+bool Resolver::readContext() {
+  static constexpr StringRef kinds[] = {"auto", "ring", "all-gather",
+                                        "ulysses"};
+  result.contextKind.value = "auto";
+  const auto *given = find("cp-kind");
+  if (!given)
+    return true;
+  const RawValue &raw = given->first;
+  result.contextKind = {raw.text, given->second, raw.place};
+  if (llvm::is_contained(kinds, raw.text))
+    return true;
+  fail(raw.place, "unknown cp-kind " + quoted(raw.text), "cp-kind");
+  StringRef near = nearestName(raw.text, kinds);
+  reporter.help(near.empty()
+                    ? "kinds: " + llvm::join(ArrayRef<StringRef>(kinds), ", ")
+                    : "did you mean '" + near.str() + "'?");
+  return false;
+}
+
+bool Resolver::readExperts() {
+  if (!readCount("ep", result.ep, 1, Origin::Default))
+    return false;
+  int64_t ep = result.ep.value;
+  if (ep == 1)
+    return true;
+  const Place &place = result.ep.place;
+  if (facts.experts && *facts.experts == 0) {
+    fail(place,
+         "expert parallelism on a dense model: ep=" + Twine(ep) +
+             ", the model has no experts",
+         "ep-on-dense");
+    reporter.help("leave out ep");
+    return false;
+  }
+  if (facts.experts && *facts.experts % ep != 0) {
+    fail(place,
+         "experts are not a multiple of ep: " + Twine(*facts.experts) +
+             " experts, ep=" + Twine(ep),
+         "ep-experts");
+    reporter.help("ep must divide " + Twine(*facts.experts));
+    return false;
+  }
+  // Experts take the ranks of cp first, then of dp.
+  int64_t cp = result.size("cp"), dp = result.size("dp");
+  bool fits = ep <= cp ? cp % ep == 0 : ep % cp == 0 && dp % (ep / cp) == 0;
+  if (!fits) {
+    fail(place,
+         "ep=" + Twine(ep) +
+             " does not divide the ranks that share a "
+             "batch: cp=" +
+             Twine(cp) + ", dp=" + Twine(dp),
+         "ep-mesh");
+    reporter.help("ep takes cp first, then dp: a divisor of cp, or cp times a "
+                  "divisor of dp");
+    return false;
+  }
+  if (result.size("tp") > 1 && !result.sp.value) {
+    fail(place,
+         "ep=" + Twine(ep) + " with tp=" + Twine(result.size("tp")) +
+             " needs sp",
+         "ep-without-sp");
+    reporter.help("without sp every tp rank would send the same tokens; add "
+                  "--sp");
+    return false;
+  }
+  return true;
+}
+
 bool Resolver::readSizes() {
   int64_t pp = result.size("pp"), dp = result.size("dp");
   Origin fromModel = facts.batch ? Origin::Model : Origin::Default;
@@ -253,6 +352,70 @@ bool Resolver::readSizes() {
     return false;
   int64_t one = std::max<int64_t>(1, result.batch.value / dp);
   return readCount("micro-batches", result.microBatches, one, Origin::Default);
+}
+
+bool Resolver::readFactor(StringRef key, double least, Setting<double> &out) {
+  const auto *given = find(key);
+  if (!given)
+    return true;
+  const RawValue &raw = given->first;
+  if (StringRef(raw.text).getAsDouble(out.value) || !(out.value >= least) ||
+      out.value > 1e6)
+    return fail(raw.place,
+                "expected '" + key + "' from " + number(least) +
+                    " to 1000000, got " + quoted(raw.text),
+                key);
+  out.origin = given->second;
+  out.place = raw.place;
+  return true;
+}
+
+/// False where a key of experts has no meaning for this model. A program's own
+/// plan repeats what it was imported with.
+bool Resolver::checkExpertKeys() {
+  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"}) {
+    const auto *given = find(key);
+    bool repeats = !facts.isConfig && given && given->second == Origin::Plan;
+    if (!given || facts.experts.value_or(0) > 0 || repeats)
+      continue;
+    fail(given->first.place,
+         facts.isConfig ? "'" + key + "' without experts in the model"
+                        : "'" + key + "' of a program, which has its queues",
+         key);
+    reporter.help(facts.isConfig ? "remove it"
+                                 : "give it when the config is imported");
+    return false;
+  }
+  return true;
+}
+
+bool Resolver::readMoe() {
+  static constexpr StringLiteral kinds[] = {"dropless", "capacity"};
+  if (!checkExpertKeys())
+    return false;
+  if (facts.experts.value_or(0) > 0)
+    result.moe.value = kinds[0].str();
+  if (const auto *given = find("moe"))
+    result.moe = {given->first.text, given->second, given->first.place};
+  if (result.moe.value.empty())
+    return true;
+  if (!llvm::is_contained(kinds, StringRef(result.moe.value))) {
+    fail(result.moe.place, "unknown 'moe' " + quoted(result.moe.value), "moe");
+    reporter.help("kinds: dropless, capacity");
+    return false;
+  }
+  bool drops = result.moe.value == kinds[1];
+  if (const auto *given = find("capacity-factor"); given && !drops) {
+    fail(given->first.place, "'capacity-factor' where no token is dropped",
+         "capacity-factor");
+    reporter.help("add --moe capacity, or remove it");
+    return false;
+  }
+  if (drops)
+    result.capacityFactor.value = RoutingOptions().capacityFactor;
+  // A queue below the balanced load would overflow in every step.
+  return readFactor("moe-buffer-factor", 1.0, result.bufferFactor) &&
+         readFactor("capacity-factor", 0.001, result.capacityFactor);
 }
 
 bool Resolver::checkStages() {
@@ -341,7 +504,8 @@ std::optional<Declaration> Resolver::run() {
   result.rules = source.rules;
   result.planPath = source.planPath;
   if (!readMesh() || !readOrder() || !readSchedule() || !readOptimizer() ||
-      !readSizes() || !checkBatch() || !checkStages())
+      !readSequenceParallel() || !readContext() || !readSizes() || !readMoe() ||
+      !readExperts() || !checkBatch() || !checkStages())
     return std::nullopt;
   warnNodes();
   return std::move(result);
@@ -381,20 +545,6 @@ struct Row {
 };
 } // namespace
 
-static std::string number(double value) {
-  // The shortest text that reads back as the same number.
-  for (int digits = 1; digits < 17; ++digits) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
-    double back = 0;
-    if (!StringRef(text).getAsDouble(back) && back == value)
-      return text;
-  }
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
-  return text;
-}
-
 template <class T>
 static Row row(StringRef key, std::string value, bool text,
                const Setting<T> &setting) {
@@ -412,6 +562,17 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("micro-batches", std::to_string(d.microBatches.value), false,
           d.microBatches),
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
+  table.push_back(row("sp", d.sp.value ? "true" : "false", false, d.sp));
+  table.push_back(row("cp-kind", d.contextKind.value, true, d.contextKind));
+  table.push_back(row("ep", std::to_string(d.ep.value), false, d.ep));
+  if (!d.moe.value.empty())
+    table.push_back(row("moe", d.moe.value, true, d.moe));
+  if (d.bufferFactor.value != 0.0)
+    table.push_back(row("moe-buffer-factor", number(d.bufferFactor.value),
+                        false, d.bufferFactor));
+  if (d.capacityFactor.value != 0.0)
+    table.push_back(row("capacity-factor", number(d.capacityFactor.value),
+                        false, d.capacityFactor));
   for (StringRef key :
        {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());
@@ -478,7 +639,9 @@ mlir::parc::driver::declarationToJSON(const Declaration &declaration) {
     llvm::json::Value value = row.value;
     int64_t whole = 0;
     double real = 0;
-    if (!row.text && !StringRef(row.value).getAsInteger(10, whole))
+    if (row.value == "true" || row.value == "false")
+      value = row.value == "true";
+    else if (!row.text && !StringRef(row.value).getAsInteger(10, whole))
       value = whole;
     else if (!row.text && !StringRef(row.value).getAsDouble(real))
       value = real;

@@ -114,6 +114,11 @@ std::optional<int64_t> Extents::sent(Region &region, unsigned position,
   return extent(yield->getOperand(position), dim, depth);
 }
 
+int64_t Extents::mostSequences(MLIRContext *context) const {
+  return maxPartSize(batch, axes.product(axes.partsOf("dp", context)) *
+                                axes.of(kMicroBatchAxis));
+}
+
 std::optional<int64_t> Extents::ofRoleArgument(RoleOp role,
                                                BlockArgument argument,
                                                unsigned dim, unsigned depth) {
@@ -123,8 +128,7 @@ std::optional<int64_t> Extents::ofRoleArgument(RoleOp role,
   if (region == &role.getUpdate())
     return std::nullopt;
   if (number < inputs)
-    return dim == 0 ? std::optional<int64_t>(maxPartSize(
-                          batch, axes.of("dp") * axes.of(kMicroBatchAxis)))
+    return dim == 0 ? std::optional<int64_t>(mostSequences(role.getContext()))
                     : std::nullopt;
   number -= inputs;
   bool forward = region == &role.getForward();
@@ -162,7 +166,7 @@ std::optional<int64_t> Extents::ofArgument(BlockArgument argument, unsigned dim,
   if (auto role = dyn_cast<RoleOp>(parent))
     return ofRoleArgument(role, argument, dim, depth);
   if (isa<StepOp>(parent) && dim == 0)
-    return maxPartSize(batch, axes.of("dp") * axes.of(kMicroBatchAxis));
+    return mostSequences(parent->getContext());
   return std::nullopt;
 }
 

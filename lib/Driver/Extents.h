@@ -43,6 +43,8 @@ private:
   std::optional<int64_t> index(Value value, unsigned depth);
   std::optional<int64_t> ofArgument(BlockArgument argument, unsigned dim,
                                     unsigned depth);
+  /// Sequences of the largest micro-batch of a replica.
+  int64_t mostSequences(MLIRContext *context) const;
   std::optional<int64_t> ofRoleArgument(RoleOp role, BlockArgument argument,
                                         unsigned dim, unsigned depth);
   std::optional<int64_t> ofResult(OpResult result, unsigned dim,

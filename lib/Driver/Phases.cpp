@@ -57,6 +57,9 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createDecomposeComposites());
     ShardOptions shard;
     shard.microBatches = options.microBatches;
+    shard.sequenceParallel = options.strategy.sequenceParallel;
+    shard.contextKind = options.strategy.contextKind;
+    shard.expertAxes = options.strategy.expertAxes;
     manager.addPass(createShard(shard));
     VerifyShardedOptions check;
     check.microBatches = options.microBatches;
@@ -117,6 +120,10 @@ struct PhasePipelineOptions : public PassPipelineOptions<PhasePipelineOptions> {
       llvm::cl::desc("micro-batches a step and replica"), llvm::cl::init(1)};
   Option<std::string> rule{*this, "rule", llvm::cl::desc("gpipe or 1f1b"),
                            llvm::cl::init("1f1b")};
+  Option<bool> sequenceParallel{
+      *this, "sequence-parallel",
+      llvm::cl::desc("split what layers carry along the sequence over tp"),
+      llvm::cl::init(false)};
 };
 } // namespace
 
@@ -133,6 +140,7 @@ void mlir::parc::driver::registerPhasePipelines() {
           PhaseOptions options;
           options.microBatches = given.microBatches;
           options.rule = given.rule;
+          options.strategy.sequenceParallel = given.sequenceParallel;
           for (size_t phase = 0; phase <= last; ++phase)
             addPhasePasses(manager, static_cast<Phase>(phase), options);
         });

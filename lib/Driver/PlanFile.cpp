@@ -29,13 +29,25 @@ using namespace mlir::parc::driver;
 
 ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
   static constexpr KeySpec keys[] = {
-      {"mesh", KeyType::Text},       {"batch", KeyType::Integer},
-      {"seq", KeyType::Integer},     {"micro-batches", KeyType::Integer},
-      {"schedule", KeyType::Text},   {"dtype", KeyType::Text},
-      {"rank-order", KeyType::Text}, {"lr", KeyType::Real},
-      {"beta1", KeyType::Real},      {"beta2", KeyType::Real},
-      {"eps", KeyType::Real},        {"weight-decay", KeyType::Real},
+      {"mesh", KeyType::Text},
+      {"batch", KeyType::Integer},
+      {"seq", KeyType::Integer},
+      {"micro-batches", KeyType::Integer},
+      {"schedule", KeyType::Text},
+      {"dtype", KeyType::Text},
+      {"rank-order", KeyType::Text},
+      {"lr", KeyType::Real},
+      {"beta1", KeyType::Real},
+      {"beta2", KeyType::Real},
+      {"eps", KeyType::Real},
+      {"weight-decay", KeyType::Real},
       {"clip", KeyType::Real},
+      {"moe", KeyType::Text},
+      {"moe-buffer-factor", KeyType::Real},
+      {"capacity-factor", KeyType::Real},
+      {"sp", KeyType::Boolean},
+      {"cp-kind", KeyType::Text},
+      {"ep", KeyType::Integer},
   };
   return keys;
 }
@@ -142,6 +154,11 @@ bool PlanReader::readKey(const toml::key &key, const toml::node &value) {
     if (!value.is_integer())
       return wrongType(name, "an integer", value);
     raw.text = std::to_string(value.as_integer()->get());
+    break;
+  case KeyType::Boolean:
+    if (!value.is_boolean())
+      return wrongType(name, "true or false", value);
+    raw.text = value.as_boolean()->get() ? "true" : "false";
     break;
   case KeyType::Real: {
     if (!value.is_number())

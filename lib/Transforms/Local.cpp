@@ -13,6 +13,7 @@
 
 #include "ReshardLowering.h"
 #include "mlir/IR/IRMapping.h"
+#include "parc/Analysis/FactorAxes.h"
 #include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
@@ -109,6 +110,24 @@ SmallVector<SmallVector<OpFoldResult>> Localizer::sizesOf(Operation *op,
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// Where the part of the factor at `at` of a dimension starts, in the factor's
+/// elements, or those of the flattened factors down to it.
+static Value partStart(OpBuilder &builder, Location loc, const DimFactors &dim,
+                       size_t at, const OpFactors &factors, int64_t size,
+                       DimShardingAttr split, ArrayRef<Axes> own) {
+  SmallVector<Attribute> over;
+  for (const Axes &list : own.take_front(at + 1))
+    over.append(list.begin(), list.end());
+  int64_t minor = 1;
+  for (unsigned factor : ArrayRef<unsigned>(dim).drop_front(at + 1))
+    minor *= factors.factors[factor].size;
+  return PartStartOp::create(builder, loc, builder.getIndexType(),
+                             builder.getArrayAttr(over),
+                             builder.getI64IntegerAttr(size / minor),
+                             builder.getI64IntegerAttr(std::max<int64_t>(
+                                 split.getGrain() / minor, 1)));
+}
+
 /// Tells the local op where its parts of split factors start.
 void Localizer::setOffsets(ShardableOpInterface op, Operation *local,
                            OpBuilder &builder) {
@@ -121,21 +140,18 @@ void Localizer::setOffsets(ShardableOpInterface op, Operation *local,
     for (auto [dim, split, size] :
          llvm::zip(dims, sharding.getDims(),
                    cast<RankedTensorType>(value.getType()).getShape())) {
-      if (dim.empty() || split.empty() || done[dim.front()] ||
-          !factors->factors[dim.front()].needsOffset)
-        continue;
-      done[dim.front()] = true;
-      int64_t minor = 1;
-      for (unsigned factor : ArrayRef(dim).drop_front())
-        minor *= factors->factors[factor].size;
-      builder.setInsertionPoint(local);
-      Value start = PartStartOp::create(
-          builder, op->getLoc(), builder.getIndexType(), axesAttr(split),
-          builder.getI64IntegerAttr(size / minor),
-          builder.getI64IntegerAttr(
-              std::max<int64_t>(split.getGrain() / minor, 1)));
-      cast<ShardableOpInterface>(local).setFactorOffset(builder, dim.front(),
-                                                        start);
+      SmallVector<Axes> own = distribute(dim, *factors, split.getAxes(), axes);
+      for (auto [at, factor] : llvm::enumerate(dim)) {
+        if (own[at].empty() || done[factor] ||
+            !factors->factors[factor].needsOffset)
+          continue;
+        done[factor] = true;
+        builder.setInsertionPoint(local);
+        Value start = partStart(builder, op->getLoc(), dim, at, *factors, size,
+                                split, own);
+        cast<ShardableOpInterface>(local).setFactorOffset(builder, factor,
+                                                          start);
+      }
     }
   };
   for (auto [value, dims] : llvm::zip(op->getOperands(), factors->operands))

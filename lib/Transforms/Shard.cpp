@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Analysis/OpLayout.h"
+#include "parc/Analysis/Strategy.h"
 #include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
@@ -59,8 +60,8 @@ private:
   ModuleOp module;
   const Propagation &propagation;
   const AxisSizes &axes;
-  /// Reshards by source, target and block, so that each is made once.
-  DenseMap<std::pair<Value, Attribute>, SmallVector<ReshardOp>> made;
+  /// What was made of a value for a layout, once a block.
+  DenseMap<std::pair<Value, Attribute>, SmallVector<Value>> made;
   /// Axes over which each parameter's accumulated slot is partial.
   llvm::StringMap<Axes> slotPartial;
   SmallVector<AccumulateOp> accumulates;
@@ -120,6 +121,25 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   return made + " is laid out otherwise than " + reader + " reads it";
 }
 
+/// Zero is zero in every layout, and an addend of every sum: it is made anew.
+/// Null where it is not made by ops that can be.
+static Value zeroAs(OpBuilder &builder, Value zero, ShardingAttr wanted) {
+  Operation *op = zero.getDefiningOp();
+  auto type = withSharding(cast<RankedTensorType>(zero.getType()), wanted);
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return arith::ConstantOp::create(
+        builder, op->getLoc(), type,
+        cast<DenseElementsAttr>(constant.getValue()).reshape(type));
+  auto fill = dyn_cast<linalg::FillOp>(op);
+  if (!fill || !fill.getOutputs()[0].getDefiningOp<tensor::EmptyOp>())
+    return Value();
+  auto empty =
+      tensor::EmptyOp::create(builder, op->getLoc(), type, ValueRange());
+  return linalg::FillOp::create(builder, op->getLoc(), fill.getInputs(),
+                                empty.getResult())
+      .getResult(0);
+}
+
 void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   Value value = operand.get();
   ShardingAttr have = getSharding(value.getType());
@@ -127,19 +147,22 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
     return;
   Operation *user = operand.getOwner();
   auto &known = made[{value, wanted}];
-  for (ReshardOp reshard : known)
-    if (reshard->getBlock() == user->getBlock()) {
-      operand.set(reshard.getResult());
+  for (Value other : known)
+    if (other.getParentBlock() == user->getBlock()) {
+      operand.set(other);
       return;
     }
   OpBuilder builder(user);
   auto type = cast<RankedTensorType>(value.getType());
-  auto reshard = ReshardOp::create(
-      builder, value.getLoc(), withSharding(type, wanted), value,
-      builder.getStringAttr(reason(operand, have, wanted)));
-  known.push_back(reshard);
-  ++numReshards;
-  operand.set(reshard.getResult());
+  Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
+  if (!result) {
+    result = ReshardOp::create(
+        builder, value.getLoc(), withSharding(type, wanted), value,
+        builder.getStringAttr(reason(operand, have, wanted)));
+    ++numReshards;
+  }
+  known.push_back(result);
+  operand.set(result);
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,30 +172,24 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
 ShardingAttr Sharder::operandLayout(Operation *op, unsigned index,
                                     const OpFactors &factors,
                                     const OpLayout &layout) {
-  Value value = op->getOperand(index);
-  ShardingAttr have = getSharding(value.getType());
+  ShardingAttr have = getSharding(op->getOperand(index).getType());
   if (!have)
     return nullptr;
-  SmallVector<SmallVector<StringAttr>> dims;
-  for (const Axes &dim : dimsOf(factors.operands[index], layout.factorAxes))
-    dims.emplace_back(dim.begin(), dim.end());
-  dims.resize(have.getDims().size());
-  SmallVector<DimShardingAttr> split;
-  // The grain is a property of the dimension, so the value's own row has it.
-  auto tensor = cast<RankedTensorType>(value.getType());
-  for (auto [dim, axesOfDim] : llvm::enumerate(dims)) {
-    int64_t grain = 1;
-    if (!axesOfDim.empty()) {
-      const DimFactors &dimFactors = factors.operands[index][dim];
-      grain = factors.factors[dimFactors.front()].grain;
-      for (unsigned factor : ArrayRef(dimFactors).drop_front())
-        grain *= factors.factors[factor].size;
-    }
-    split.push_back(
-        DimShardingAttr::get(tensor.getContext(), axesOfDim, grain));
+  MLIRContext *context = op->getContext();
+  const ValueFactors &dims = factors.operands[index];
+  SmallVector<Axes> split = dimsOf(dims, layout.factorAxes, have);
+  SmallVector<DimShardingAttr> result;
+  for (size_t dim = 0; dim < have.getDims().size(); ++dim) {
+    if (dim >= split.size() || split[dim].empty())
+      result.push_back(
+          DimShardingAttr::get(context, ArrayRef<StringAttr>(), 1));
+    else
+      result.push_back(DimShardingAttr::get(
+          context, split[dim],
+          grainOf(dims[dim], factors, layout.factorAxes, axes)));
   }
   bool carried = llvm::is_contained(layout.carriedOperands, index);
-  return ShardingAttr::get(tensor.getContext(), split, ReductionKind::Sum,
+  return ShardingAttr::get(context, result, ReductionKind::Sum,
                            carried ? ArrayRef<StringAttr>(layout.carriedPartial)
                                    : ArrayRef<StringAttr>());
 }
@@ -206,7 +223,11 @@ LogicalResult Sharder::shardOp(Operation *op) {
     wishes.push_back(isa<RankedTensorType>(result.getType())
                          ? propagation.layoutOf(result)
                          : ShardingAttr());
-  OpLayout layout = chooseLayout(op, factors, operands, wishes, axes);
+  LayoutBounds bounds;
+  bounds.pins = propagation.pinsOf(op);
+  auto keeps = [&](StringAttr axis) { return propagation.keeps(axis); };
+  bounds.keeps = keeps;
+  OpLayout layout = chooseLayout(op, factors, operands, wishes, bounds, axes);
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     if (!isa<RankedTensorType>(result.getType()))
       continue;
@@ -221,9 +242,8 @@ LogicalResult Sharder::shardOp(Operation *op) {
     for (StringAttr axis : layout.carriedPartial)
       if (!llvm::is_contained(partial, axis))
         partial.push_back(axis);
-    SmallVector<SmallVector<StringAttr>> dims;
-    for (const Axes &dim : dimsOf(factors.results[index], layout.factorAxes))
-      dims.emplace_back(dim.begin(), dim.end());
+    SmallVector<Axes> dims =
+        dimsOf(factors.results[index], layout.factorAxes, wishes[index]);
     setLayout(result,
               propagation.withGrains(result, dims).withPartial(kind, partial));
   }
@@ -411,6 +431,15 @@ static LogicalResult checkScopes(ModuleOp module, int64_t microBatches) {
 namespace {
 struct ShardPass : public parc::impl::ShardBase<ShardPass> {
   using ShardBase::ShardBase;
+
+  StrategyOptions planned() {
+    StrategyOptions options;
+    options.sequenceParallel = sequenceParallel;
+    options.contextKind = contextKind;
+    options.expertAxes.assign(expertAxes.begin(), expertAxes.end());
+    return options;
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     AxisSizes axes(module, microBatches);
@@ -419,8 +448,8 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
         failed(propagation.initialize()))
       return signalPassFailure();
     propagation.spread();
-    if (strategy)
-      applyStrategy(module, propagation, axes);
+    if (strategy && failed(applyStrategy(module, propagation, axes, planned())))
+      return signalPassFailure();
     if (failed(propagation.check()))
       return signalPassFailure();
     Sharder sharder(module, propagation, axes);

@@ -36,6 +36,7 @@ struct VerifyShardedPass
     : public parc::impl::VerifyShardedBase<VerifyShardedPass> {
   using VerifyShardedBase::VerifyShardedBase;
   void runOnOperation() override {
+    AxisSizes axes(getOperation(), microBatches);
     for (StepOp step : getOperation().getOps<StepOp>()) {
       WalkResult result = step.walk([&](Operation *op) {
         // The bodies of structured ops work on elements.
@@ -43,7 +44,7 @@ struct VerifyShardedPass
             op->getParentOfType<linalg::LinalgOp>())
           return WalkResult::advance();
         return WalkResult(failure(failed(verifyHasLayouts(op)) ||
-                                  failed(verifyOpLayout(op))));
+                                  failed(verifyOpLayout(op, axes))));
       });
       if (!result.wasInterrupted())
         continue;

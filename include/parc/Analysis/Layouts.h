@@ -29,6 +29,11 @@ public:
   int64_t product(ArrayRef<StringAttr> axes) const;
   /// True for an axis of the mesh, and for `mb`.
   bool has(StringRef axis) const;
+  /// The axes of the refined mesh that `axis` was split into, major to minor:
+  /// `tp.0`, `tp.1` for `tp`; the axis itself where it was not split. None
+  /// where all of them have size 1.
+  SmallVector<StringAttr, 2> partsOf(StringRef axis,
+                                     MLIRContext *context) const;
   /// The axes' names in the mesh's order, then `mb`.
   ArrayRef<std::string> names() const { return order; }
 

@@ -19,8 +19,6 @@
 
 namespace mlir::parc {
 
-using Axes = SmallVector<StringAttr, 2>;
-
 /// How an op runs: the axes of each factor, and the axes over which operands of
 /// one linear set, and so the results, stay partial.
 struct OpLayout {
@@ -29,25 +27,32 @@ struct OpLayout {
   SmallVector<unsigned, 2> carriedOperands;
 };
 
-/// Dimensions of a value by the axes of its factors.
-SmallVector<Axes> dimsOf(const ValueFactors &dims, ArrayRef<Axes> factorAxes);
-
 /// Axes over which a result without split factors is partial, in the order of
 /// the factors; and how they combine. Fails where kinds differ.
 LogicalResult newPartial(const OpFactors &factors, const ValueFactors &result,
                          ArrayRef<Axes> factorAxes, ReductionKind &kind,
                          Axes &partial);
 
+/// What the choice of an op's axes is bound to.
+struct LayoutBounds {
+  /// Axes of factors that were decided elsewhere.
+  FactorPins pins;
+  /// Axes that split a parameter for good: the op runs where it lies.
+  function_ref<bool(StringAttr)> keeps;
+};
+
 /// Chooses the axes of an op's factors from the layouts its operands have and
-/// its results are wished in: the most parts first (work is what parallelism
-/// is for), then the fewest bytes moved, then the first in order.
+/// its results are wished in: what is pinned; then as the parameters lie that
+/// it reads or makes the gradient of; then the most parts (work is what
+/// parallelism is for), then the fewest bytes moved, then the first in order.
 OpLayout chooseLayout(Operation *op, const OpFactors &factors,
                       ArrayRef<ShardingAttr> operands,
-                      ArrayRef<ShardingAttr> wishes, const AxisSizes &axes);
+                      ArrayRef<ShardingAttr> wishes, const LayoutBounds &bounds,
+                      const AxisSizes &axes);
 
 /// Checks the layouts on the types of an op of the sharded phase against its
 /// factors; emits an error that names the value, dimension and axes.
-LogicalResult verifyOpLayout(Operation *op);
+LogicalResult verifyOpLayout(Operation *op, const AxisSizes &axes);
 
 /// True for a fill or constant whose elements are all zero.
 bool isZero(Value value);

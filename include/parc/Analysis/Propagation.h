@@ -15,17 +15,23 @@
 #ifndef PARC_ANALYSIS_PROPAGATION_H
 #define PARC_ANALYSIS_PROPAGATION_H
 
-#include "parc/Analysis/Layouts.h"
+#include "parc/Analysis/FactorAxes.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::parc {
 
 /// One dimension's place in the table.
 struct DimPlace {
-  SmallVector<StringAttr, 2> axes;
-  int64_t grain = 1;
+  Axes axes;
+  /// Elements that stay together; and where there are more parts than that
+  /// makes units, in a nested cut.
+  int64_t grain = 1, fineGrain = 1;
 };
+
+/// Axes that must split factors of an op, whatever its operands' layouts.
+using FactorPins = SmallVector<std::pair<unsigned, Axes>, 1>;
 
 /// The wished layout of every value of a module's steps. Values that must lie
 /// alike (what a stack carries; a parameter and its uses) share a row.
@@ -46,6 +52,26 @@ public:
   /// is in the row already; returns whether it did.
   bool place(Value value, unsigned dim, StringAttr axis);
 
+  /// Adds axes likewise; where the dimension has too few units for all, those
+  /// that divide its units (see DimCut::Nested).
+  void placeFitting(Value value, unsigned dim, ArrayRef<StringAttr> added);
+
+  /// True where the dimension has a unit for each part of its axes and `added`.
+  bool hasUnits(Value value, unsigned dim, ArrayRef<StringAttr> added) const;
+
+  /// Says that `op` runs with `factor` split over `split` and nothing else.
+  void pin(Operation *op, unsigned factor, ArrayRef<StringAttr> split) {
+    pins[op].push_back({factor, Axes(split)});
+  }
+  FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
+
+  /// Says that parameters split over `axis` are used where they lie, even where
+  /// the axis also splits what they meet.
+  void keep(StringAttr axis) { kept.insert(axis.getValue()); }
+  /// True where parameters split over `axis` are used where they lie: the
+  /// activations move. Not so for axes that split the step's inputs.
+  bool keeps(StringAttr axis) const;
+
   /// Spreads axes to a fixed point: a split factor splits all its dimensions
   /// where that takes no axis twice. Only adds, so it is deterministic.
   void spread();
@@ -58,8 +84,7 @@ public:
   ShardingAttr layoutOf(ParamOp param) const;
 
   /// The layout of a value with the table's grains and the given axes.
-  ShardingAttr withGrains(Value value,
-                          ArrayRef<SmallVector<StringAttr>> dims) const;
+  ShardingAttr withGrains(Value value, ArrayRef<Axes> dims) const;
 
   /// Ops with factors, in program order.
   const llvm::MapVector<Operation *, OpFactors> &ops() const { return factors; }
@@ -76,6 +101,10 @@ private:
   };
 
   LogicalResult collect(Block &block);
+  int64_t grainOf(const DimPlace &place, ArrayRef<StringAttr> split,
+                  int64_t size) const;
+  int64_t unitsOf(unsigned row, unsigned dim) const;
+  ShardingAttr toSharding(unsigned row) const;
   void tieStack(class StackOp stack);
   void tieStep(class StepOp step);
   LogicalResult seed();
@@ -89,7 +118,14 @@ private:
   unsigned find(unsigned row) const;
   SmallVector<Use> uses(Operation *op, const OpFactors &factors) const;
   bool spreadGrains(Operation *op, OpFactors &factors);
+  bool spreadFineGrain(const DimFactors &dim, OpFactors &factors,
+                       DimPlace &place);
   bool spreadAxes(Operation *op, const OpFactors &factors);
+  bool extend(unsigned row, unsigned dim, const DimFactors &dimFactors,
+              size_t at, const OpFactors &factors, const Axes &wish);
+  bool extendSet(unsigned row, unsigned dim, const DimFactors &dimFactors,
+                 ArrayRef<Axes> wishes);
+  bool inRow(unsigned row, StringAttr axis) const;
 
   ModuleOp module;
   MLIRContext *context;
@@ -101,17 +137,12 @@ private:
   mutable std::vector<unsigned> parents;
   DenseMap<Value, unsigned> valueRows;
   llvm::StringMap<unsigned> paramRows;
-  llvm::StringSet<> constrained;
+  /// Rows of the step's inputs: they are delivered in the layout that the
+  /// planner gives them, and cutting them further is free.
+  llvm::SmallSetVector<unsigned, 4> inputs;
+  llvm::StringSet<> constrained, kept;
+  DenseMap<Operation *, FactorPins> pins;
 };
-
-/// The built-in strategy: batch dimensions of the step's inputs on `dp` and
-/// `mb`; and on `tp` the classes of dimensions that split the most work of ops
-/// that read a parameter, for the fewest bytes reduced. A class is all
-/// dimensions that factors connect; it is legal if no op needs it whole and no
-/// op would be split twice. For a transformer this is Megatron-LM's layout
-/// (arXiv:1909.08053): heads, the feed-forward width, the vocabulary.
-void applyStrategy(ModuleOp module, Propagation &propagation,
-                   const AxisSizes &axes);
 
 } // namespace mlir::parc
 

@@ -15,12 +15,17 @@
 #define PARC_DRIVER_ANNOTATE_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "parc/Analysis/Strategy.h"
 #include "parc/Driver/Declaration.h"
 
 namespace mlir::parc::driver {
 
 /// Replaces the module's mesh by the declaration's.
 void setMesh(ModuleOp module, const Declaration &declaration);
+
+/// What the strategy is to do; splits axes of the module's mesh where the
+/// declaration or the model need parts of them.
+StrategyOptions planStrategy(ModuleOp module, const Declaration &declaration);
 
 /// Turns rules into wishes on parameters. Errors, at the rule's place: no
 /// parameter of that name (with the nearest), another number of dimensions, an

@@ -46,7 +46,11 @@ struct ModelFacts {
   int64_t maxSequence = 0;
   /// Repeated layers, all stacks together.
   int64_t layers = 0;
+  /// Experts a layer; 0 for a dense model; nothing where it is not known yet.
+  std::optional<int64_t> experts;
   ElementKind dtype = ElementKind::F32;
+  /// A config: what import decides is open.
+  bool isConfig = false;
 };
 
 /// Everything that decides what is compiled.
@@ -55,6 +59,16 @@ struct Declaration {
   Setting<std::string> rankOrder, schedule;
   Setting<int64_t> batch, sequence, microBatches;
   Setting<ElementKind> dtype;
+  /// Sequence parallelism over tp.
+  Setting<bool> sp;
+  /// auto, ring, all-gather or ulysses.
+  Setting<std::string> contextKind;
+  /// Ranks that share out the experts.
+  Setting<int64_t> ep;
+  /// How tokens get to experts; empty where the model has none.
+  Setting<std::string> moe;
+  /// Over the balanced load; 0: the importer's own choice.
+  Setting<double> bufferFactor, capacityFactor;
   /// Of the optimizer: lr, beta1, beta2, eps, weight-decay, clip (0: off).
   std::map<std::string, Setting<double>> optimizer;
   std::vector<ShardingRule> rules;

@@ -17,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/LLVM.h"
+#include "parc/Analysis/Strategy.h"
 
 #include <functional>
 #include <optional>
@@ -48,6 +49,7 @@ struct PhaseOptions {
   int64_t microBatches = 1;
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
+  StrategyOptions strategy;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

@@ -29,7 +29,7 @@
 namespace mlir::parc::driver {
 
 /// What kind of value a key takes.
-enum class KeyType { Text, Integer, Real };
+enum class KeyType { Text, Integer, Real, Boolean };
 
 /// A key of plan.toml, which is also a flag.
 struct KeySpec {

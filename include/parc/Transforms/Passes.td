@@ -77,7 +77,17 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
   }];
   let options = [
     Option<"strategy", "strategy", "bool", "true",
-           "place what no constraint places (tensor and data parallelism)">,
+           "place what no constraint places">,
+    Option<"sequenceParallel", "sequence-parallel", "bool", "false",
+           "split what layers carry along the sequence over tp">,
+    Option<"contextKind", "context-kind", "::mlir::parc::ContextKind",
+           "::mlir::parc::ContextKind::AllGather",
+           "how attention meets the keys of a split sequence", [{::llvm::cl::values(
+             clEnumValN(::mlir::parc::ContextKind::AllGather, "all-gather", "gather keys and values"),
+             clEnumValN(::mlir::parc::ContextKind::Ulysses, "ulysses", "exchange the sequence for heads"),
+             clEnumValN(::mlir::parc::ContextKind::Ring, "ring", "pass keys and values around"))}]>,
+    ListOption<"expertAxes", "expert-axes", "std::string",
+           "axes of the mesh that split the experts">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
            "micro-batches a step and replica">
   ];

@@ -46,7 +46,8 @@ struct GroupRow {
 };
 
 struct ParamRow {
-  const char *checkpoint; ///< `{}` stands for the layer.
+  /// `{}` stands for the layer; with `{i}` row i is a tensor of its own.
+  const char *checkpoint;
   DType type;
   int rank;
   DimRow dims[MaxRank];

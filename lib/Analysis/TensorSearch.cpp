@@ -1,0 +1,283 @@
+//===- TensorSearch.cpp - Where to split a layer --------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// Weighs sets of classes by the work they divide and the bytes they move.
+///
+//===----------------------------------------------------------------------===//
+
+#include "TensorSearch.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+namespace {
+
+/// How much an op counts.
+struct OpWeight {
+  /// How often the op runs, by the layers of the stack it is in.
+  double runs = 1;
+  /// Iteration space, where the op reads a parameter; else 0.
+  double work = 0;
+};
+
+/// Weighs sets of classes.
+class TensorSearch {
+public:
+  TensorSearch(ModuleOp module, Propagation &propagation, ClassGraph &graph,
+               const Axes &split, const AxisSizes &axes)
+      : propagation(propagation), graph(graph), split(split), axes(axes) {
+    for (const ClassedOp &classed : graph.ops())
+      weights.push_back(weigh(classed));
+    // The dimensions of the step's inputs are data: other axes split those.
+    for (StepOp step : module.getOps<StepOp>())
+      for (Value input : step.getMicro().getArguments())
+        for (int64_t dim = 0,
+                     rank = cast<RankedTensorType>(input.getType()).getRank();
+             dim < rank; ++dim)
+          data.insert(graph.classOf(input, dim));
+  }
+
+  /// The classes to split, best first by (work left whole, bytes moved).
+  std::vector<DimClass> best();
+
+private:
+  static OpWeight weigh(const ClassedOp &classed);
+  /// Work that stays whole and bytes moved; nothing where the set is illegal.
+  std::optional<std::pair<double, double>> cost(ArrayRef<DimClass> chosen);
+  std::vector<DimClass> candidates();
+  bool isFree(DimClass cls);
+
+  Propagation &propagation;
+  ClassGraph &graph;
+  const Axes &split;
+  const AxisSizes &axes;
+  std::vector<OpWeight> weights;
+  llvm::SmallDenseSet<DimClass> data;
+};
+
+} // namespace
+
+OpWeight TensorSearch::weigh(const ClassedOp &classed) {
+  OpWeight weight;
+  Operation *op = classed.op;
+  for (Operation *parent = op->getParentOp(); parent;
+       parent = parent->getParentOp())
+    if (auto stack = dyn_cast<StackOp>(parent))
+      weight.runs *= static_cast<double>(stack.getEnd() - stack.getBegin());
+  bool readsParameter = llvm::any_of(op->getOperands(), [](Value operand) {
+    auto load = operand.getDefiningOp<LoadOp>();
+    return load && load.getSlot() == "value";
+  });
+  // Updates read parameters too; only the model's own work counts.
+  if (readsParameter && op->getParentOfType<StepOp>().getMicro().isAncestor(
+                            op->getParentRegion())) {
+    weight.work = weight.runs;
+    for (const Factor &factor : classed.factors->factors)
+      weight.work *= factor.size;
+  }
+  return weight;
+}
+
+std::optional<std::pair<double, double>>
+TensorSearch::cost(ArrayRef<DimClass> chosen) {
+  double whole = 0, bytes = 0;
+  for (const auto &[classed, weight] : llvm::zip(graph.ops(), weights)) {
+    SmallVector<unsigned> cut;
+    for (auto [factor, cls] : llvm::enumerate(classed.classes))
+      if (llvm::is_contained(chosen, cls))
+        cut.push_back(factor);
+    if (cut.size() > 1)
+      return std::nullopt;
+    if (cut.empty()) {
+      whole += weight.work;
+      continue;
+    }
+    for (auto [result, dims] :
+         llvm::zip(classed.op->getResults(), classed.factors->results)) {
+      bool kept = llvm::any_of(dims, [&](const DimFactors &dim) {
+        return llvm::is_contained(dim, cut[0]);
+      });
+      if (auto type = dyn_cast<RankedTensorType>(result.getType());
+          type && !kept)
+        bytes += weight.runs * partBytes(type, nullptr, axes);
+    }
+  }
+  return std::pair(whole, bytes);
+}
+
+/// True where no op needs the class whole and no axis is in its way.
+bool TensorSearch::isFree(DimClass cls) {
+  if (!graph.isSplittable(cls) || data.contains(cls))
+    return false;
+  for (auto [value, dim] : graph.members(cls)) {
+    ArrayRef<DimPlace> row = propagation.row(propagation.rowOf(value));
+    if (!row[dim].axes.empty())
+      return false;
+    for (const DimPlace &other : row)
+      for (StringAttr axis : split)
+        if (llvm::is_contained(other.axes, axis))
+          return false;
+  }
+  return true;
+}
+
+/// Classes that a parameter's work depends on, and legal. One with too few
+/// units stays, so that the user hears of it, but for tables that are only
+/// looked up: these divide no work and may as well be whole.
+std::vector<DimClass> TensorSearch::candidates() {
+  std::map<DimClass, double> work;
+  std::map<DimClass, bool> onlyLookedUp;
+  for (const auto &[classed, weight] : llvm::zip(graph.ops(), weights))
+    for (auto [index, cls] : llvm::enumerate(classed.classes))
+      if (cls != kNoClass && weight.work > 0) {
+        work[cls] += weight.work;
+        bool &looked = onlyLookedUp.try_emplace(cls, true).first->second;
+        looked &= classed.factors->factors[index].needsOffset;
+      }
+  std::vector<std::pair<double, DimClass>> sorted;
+  for (auto [cls, amount] : work)
+    if (isFree(cls) && (!onlyLookedUp[cls] || graph.hasUnits(cls, split)))
+      sorted.push_back({-amount, cls});
+  llvm::sort(sorted);
+  std::vector<DimClass> result;
+  for (auto [amount, cls] : sorted)
+    result.push_back(cls);
+  return result;
+}
+
+std::vector<DimClass> TensorSearch::best() {
+  std::vector<DimClass> all = candidates();
+  // A model has a handful of classes; beyond that, those with least work stay
+  // whole, so that the search is bounded.
+  constexpr size_t kMostClasses = 12;
+  if (all.size() > kMostClasses)
+    all.resize(kMostClasses);
+  std::vector<DimClass> best;
+  auto bestCost = cost(best);
+  for (uint64_t set = 1; set < (uint64_t(1) << all.size()); ++set) {
+    std::vector<DimClass> chosen;
+    for (size_t i = 0; i < all.size(); ++i)
+      if (set >> i & 1)
+        chosen.push_back(all[i]);
+    auto now = cost(chosen);
+    if (now && *now < *bestCost) {
+      bestCost = now;
+      best = std::move(chosen);
+    }
+  }
+  return best;
+}
+
+void mlir::parc::placeTensor(ModuleOp module, Propagation &propagation,
+                             ClassGraph &graph, const Axes &split,
+                             const AxisSizes &axes) {
+  for (DimClass cls :
+       TensorSearch(module, propagation, graph, split, axes).best())
+    graph.place(cls, split);
+}
+
+//===----------------------------------------------------------------------===//
+// Sequences for heads
+//===----------------------------------------------------------------------===//
+
+/// The layout that propagation gives each factor of an op.
+static SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
+                                      Propagation &propagation,
+                                      const AxisSizes &axes) {
+  SmallVector<Axes> result(classed.factors->factors.size());
+  auto visit = [&](Value value, const ValueFactors &dims) {
+    if (dims.empty())
+      return;
+    ShardingAttr layout = propagation.layoutOf(value);
+    for (auto [dim, split] : llvm::zip(dims, layout.getDims()))
+      for (auto [factor, own] : llvm::zip(
+               dim, distribute(dim, *classed.factors, split.getAxes(), axes)))
+        if (own.size() > result[factor].size())
+          result[factor] = own;
+  };
+  for (auto [operand, dims] :
+       llvm::zip(classed.op->getOperands(), classed.factors->operands))
+    visit(operand, dims);
+  for (auto [value, dims] :
+       llvm::zip(classed.op->getResults(), classed.factors->results))
+    visit(value, dims);
+  return result;
+}
+
+/// The dimension that can be cut by all of `split`, by its nested factors: the
+/// one whose front factor is the largest class of another kind.
+static const DimFactors *findExchange(const ClassedOp &classed,
+                                      ArrayRef<DimClass> data,
+                                      ArrayRef<Axes> factorAxes,
+                                      const Axes &context,
+                                      const AxisSizes &axes) {
+  const DimFactors *best = nullptr;
+  int64_t bestUnits = 0;
+  auto visit = [&](const ValueFactors &dims) {
+    for (const DimFactors &dim : dims) {
+      if (dim.empty() || dim.cut == DimCut::Set ||
+          !classed.factors->factors[dim.front()].splittable ||
+          llvm::is_contained(data, classed.classes[dim.front()]))
+        continue;
+      int64_t units = 1, parts = axes.product(context);
+      for (unsigned factor : dim) {
+        if (!classed.factors->factors[factor].splittable)
+          break;
+        units *= classed.factors->factors[factor].size;
+        parts *= axes.product(factorAxes[factor]);
+        if (dim.cut != DimCut::Nested)
+          break;
+      }
+      if (units >= parts && units > bestUnits) {
+        best = &dim;
+        bestUnits = units;
+      }
+    }
+  };
+  for (const ValueFactors &dims : classed.factors->operands)
+    visit(dims);
+  return best;
+}
+
+LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
+                                          Propagation &propagation,
+                                          ArrayRef<DimClass> sequences,
+                                          ArrayRef<DimClass> data,
+                                          const Axes &context,
+                                          const AxisSizes &axes) {
+  bool needsWhole = false;
+  for (auto [cls, factor] :
+       llvm::zip(classed.classes, classed.factors->factors))
+    needsWhole |= llvm::is_contained(sequences, cls) && !factor.splittable;
+  if (!needsWhole)
+    return success();
+  SmallVector<Axes> factorAxes = factorAxesOf(classed, propagation, axes);
+  const DimFactors *dim =
+      findExchange(classed, data, factorAxes, context, axes);
+  if (!dim)
+    return emitError(classed.op->getLoc())
+           << "'ulysses' exchanges the sequence for heads, expected at least "
+           << axes.product(context)
+           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
+              "smaller cp";
+  // The sequence is whole here.
+  for (auto [split, cls] : llvm::zip(factorAxes, classed.classes))
+    if (llvm::is_contained(sequences, cls))
+      split.clear();
+  Axes all;
+  for (unsigned factor : *dim)
+    all.append(factorAxes[factor]);
+  all.append(context);
+  for (auto [factor, own] :
+       llvm::zip(*dim, distribute(*dim, *classed.factors, all, axes)))
+    factorAxes[factor] = own;
+  for (auto [factor, split] : llvm::enumerate(factorAxes))
+    if (!split.empty())
+      propagation.pin(classed.op, factor, split);
+  return success();
+}
