@@ -95,7 +95,7 @@ private:
 
   static void setBox(ParameterSpec &spec, unsigned dim, int64_t offset,
                      int64_t size) {
-    spec.boxShape = spec.shape;
+    spec.boxShape.assign(spec.shape.begin(), spec.shape.end());
     spec.boxShape[dim] = size;
     spec.boxOffsets.assign(spec.shape.size(), 0);
     spec.boxOffsets[dim] = offset;
