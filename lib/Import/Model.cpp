@@ -237,10 +237,14 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
                  static_cast<double>(experts.count);
   double length = static_cast<double>(batch.sequence);
   double factor = routing.bufferFactor;
-  if (factor == 0.0)
+  bool isGiven = factor != 0.0;
+  if (!isGiven)
     factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
-  // The same for each sequence, so that queues are split as batches are.
-  double slots = std::min(std::ceil(factor * share * length), length);
+  // The same for each sequence, so that queues are split as batches are. More
+  // slots than tokens are of use where ranks have unequal parts of a sequence:
+  // the largest is less than four times the smallest.
+  double slots = std::min(std::ceil(factor * share * length),
+                          isGiven ? 4 * length : length);
   sizes.slots = batch.batch * static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
