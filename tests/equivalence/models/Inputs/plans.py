@@ -82,6 +82,8 @@ MIXES = [
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind ulysses --micro-batches 2",
     "tp=3,cp=2,dp=2,pp=3 --sp --cp-kind all-gather --micro-batches 2",
     "tp=2,cp=3,dp=3,pp=2 --sp --cp-kind all-gather --schedule gpipe",
+    "tp=2,cp=2,dp=2,pp=3 --sp --cp-kind ring --micro-batches 2",
+    "tp=3,cp=2,dp=2,pp=2 --sp --cp-kind ring --schedule gpipe",
     "tp=4,cp=2,dp=2,pp=2 --cp-kind all-gather --rank-order pp-dp-cp-tp",
     "tp=2,cp=2,dp=3,pp=3 --sp --cp-kind ulysses --rank-order dp-tp-pp-cp",
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind all-gather --zero 1 --micro-batches 2",
@@ -89,6 +91,7 @@ MIXES = [
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind ring --zero 3 --micro-batches 2",
     "tp=3,cp=2,dp=3,pp=2 --sp --cp-kind ring --zero 1",
     "tp=2,cp=3,dp=2,pp=3 --sp --cp-kind ring --zero 2 --micro-batches 2",
+    "tp=3,cp=2,dp=2,pp=3 --sp --cp-kind all-gather --zero 3",
 ]
 
 EXPERTS = [
@@ -113,6 +116,9 @@ EXPERTS = [
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind all-gather --ep 4 --zero 1 --micro-batches 2",
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind ulysses --ep 2 --zero 2 --micro-batches 2",
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind ring --ep 4 --zero 3 --micro-batches 2",
+    "tp=2,cp=2,dp=4,pp=2 --sp --cp-kind all-gather --ep 4 --zero 1",
+    "tp=3,cp=2,dp=2,pp=2 --sp --cp-kind ring --ep 2 --zero 2 --micro-batches 2",
+    "tp=2,cp=2,dp=2,pp=3 --sp --cp-kind ulysses --ep 4 --zero 3 --micro-batches 2",
 ]
 
 
@@ -150,6 +156,8 @@ def check():
                 sys.exit(f"no plan has both {pair[0]} and {pair[1]}")
         axes = {name.split()[0] for name in every}
         full = sum({name.split()[0] for name in found} == axes for found in listed)
+        if len(listed) < 24 or full < 6:
+            sys.exit(f"{len(listed)} plans, {full} of them with all axes: too few")
         name = "with experts" if experts else "dense"
         print(f"{name}: {len(listed)} plans, all pairs of {', '.join(every)}; {full} have all axes")
 
