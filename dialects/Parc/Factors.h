@@ -34,6 +34,9 @@ struct Factor {
   ReductionKind reduction = ReductionKind::Sum;
   /// True where the local op must know the global start of its part.
   bool needsOffset = false;
+  /// True where what the op computes depends on the order along it, though it
+  /// need not be told where a part starts: it takes the whole.
+  bool ordered = false;
 };
 
 /// How the factors of one dimension share the axes that split it.

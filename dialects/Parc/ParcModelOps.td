@@ -158,11 +158,13 @@ def Parc_ObserveOp : Parc_Op<"observe"> {
   let summary = "names a value that a checker may want to see";
   let description = [{
     `parc run --save` writes it; emitted programs leave it out. It asks for no
-    layout.
+    layout. `fold` says of a folded value (see `nn.fold`) which dimension is
+    folded and for how many parts; what the checker sees is in natural order.
 
     Example: `parc.observe "logits", %logits : tensor<4x16x97xf32>`
   }];
-  let arguments = (ins StrAttr:$name, AnyRankedTensor:$input);
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$input,
+                       OptionalAttr<DenseI64ArrayAttr>:$fold);
   let assemblyFormat = "$name `,` $input attr-dict `:` type($input)";
 }
 

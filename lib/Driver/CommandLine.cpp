@@ -68,6 +68,7 @@ constexpr FlagSpec kFlags[] = {
     {"clip", true, kPlans},
     {"sp", false, kPlans},
     {"cp-kind", true, kPlans},
+    {"cp-split", true, kPlans},
     {"ep", true, kPlans},
     {"moe", true, kBuilds},
     {"moe-buffer-factor", true, kBuilds},
@@ -385,6 +386,7 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --mesh tp=8,pp=16,dp=4 | 8x16x4                                     [the model's, else 1x1x1]
   --sp                       sequence parallel on tp                                       [off]
   --cp-kind ring|all-gather|ulysses    by bytes among those legal                         [auto]
+  --cp-split balanced|contiguous   equal work under a causal mask                     [balanced]
   --ep N                     experts over cp, then dp; needs --sp where tp > 1               [1]
   --schedule gpipe|1f1b                                                                  [1f1b]
   --batch N  --seq N         global sequences; tokens each         [4*pp*dp; min(max, 8192)]

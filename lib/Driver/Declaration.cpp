@@ -115,6 +115,8 @@ private:
   bool readSchedule();
   bool readOptimizer();
   bool readContext();
+  bool readChoice(StringRef key, ArrayRef<StringRef> choices,
+                  Setting<std::string> &out);
   bool readSequenceParallel();
   bool readExperts();
   bool readSizes();
@@ -269,23 +271,28 @@ bool Resolver::readSequenceParallel() {
   return false;
 }
 
-bool Resolver::readContext() {
-  static constexpr StringRef kinds[] = {"auto", "ring", "all-gather",
-                                        "ulysses"};
-  result.contextKind.value = "auto";
-  const auto *given = find("cp-kind");
+bool Resolver::readChoice(StringRef key, ArrayRef<StringRef> choices,
+                          Setting<std::string> &out) {
+  out.value = choices.front().str();
+  const auto *given = find(key);
   if (!given)
     return true;
   const RawValue &raw = given->first;
-  result.contextKind = {raw.text, given->second, raw.place};
-  if (llvm::is_contained(kinds, raw.text))
+  out = {raw.text, given->second, raw.place};
+  if (llvm::is_contained(choices, raw.text))
     return true;
-  fail(raw.place, "unknown cp-kind " + quoted(raw.text), "cp-kind");
-  StringRef near = nearestName(raw.text, kinds);
-  reporter.help(near.empty()
-                    ? "kinds: " + llvm::join(ArrayRef<StringRef>(kinds), ", ")
-                    : "did you mean '" + near.str() + "'?");
+  fail(raw.place, "unknown " + key + " " + quoted(raw.text), key);
+  StringRef near = nearestName(raw.text, choices);
+  reporter.help(near.empty() ? "one of " + llvm::join(choices, ", ")
+                             : "did you mean '" + near.str() + "'?");
   return false;
+}
+
+bool Resolver::readContext() {
+  return readChoice("cp-kind", {"auto", "ring", "all-gather", "ulysses"},
+                    result.contextKind) &&
+         readChoice("cp-split", {"balanced", "contiguous"},
+                    result.contextSplit);
 }
 
 bool Resolver::readExperts() {
@@ -564,6 +571,7 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
   table.push_back(row("sp", d.sp.value ? "true" : "false", false, d.sp));
   table.push_back(row("cp-kind", d.contextKind.value, true, d.contextKind));
+  table.push_back(row("cp-split", d.contextSplit.value, true, d.contextSplit));
   table.push_back(row("ep", std::to_string(d.ep.value), false, d.ep));
   if (!d.moe.value.empty())
     table.push_back(row("moe", d.moe.value, true, d.moe));

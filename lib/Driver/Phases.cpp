@@ -55,6 +55,8 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     return;
   case Phase::Sharded: {
     manager.addPass(createDecomposeComposites());
+    if (options.balanced)
+      manager.addPass(createBalanceSequence());
     ShardOptions shard;
     shard.microBatches = options.microBatches;
     shard.sequenceParallel = options.strategy.sequenceParallel;

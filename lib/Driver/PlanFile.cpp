@@ -47,6 +47,7 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"capacity-factor", KeyType::Real},
       {"sp", KeyType::Boolean},
       {"cp-kind", KeyType::Text},
+      {"cp-split", KeyType::Text},
       {"ep", KeyType::Integer},
   };
   return keys;

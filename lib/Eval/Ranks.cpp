@@ -14,6 +14,7 @@
 #include "RankSetup.h"
 
 #include "parc/Eval/Compare.h"
+#include "parc/Pipeline/Part.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -206,7 +207,29 @@ private:
             box.offsets[dim] += size;
       assembly.add(rank, value, box);
     }
-    return assembly.finish(result.replicaDifferences);
+    Tensor<T> whole = assembly.finish(result.replicaDifferences);
+    auto observe =
+        dyn_cast_or_null<ObserveOp>(parts.front().second->observation.op);
+    if (!observe || !observe.getFold())
+      return whole;
+    ArrayRef<int64_t> fold = *observe.getFold();
+    return unfolded(whole, fold[0], fold[1]);
+  }
+
+  /// The value of a folded dimension in natural order.
+  static Tensor<T> unfolded(const Tensor<T> &folded, int64_t dim,
+                            int64_t parts) {
+    Tensor<T> natural = Tensor<T>::zeros(folded.shape(), folded.isInt());
+    Box from{Shape(folded.rank(), 0), Shape(folded.shape()), {}};
+    from.sizes[dim] = 1;
+    Box to = from;
+    int64_t extent = folded.shape()[dim];
+    for (int64_t index = 0; index < extent; ++index) {
+      from.offsets[dim] = index;
+      to.offsets[dim] = foldedIndex(extent, parts, index);
+      insertBox(natural, extractBox(folded, from), to);
+    }
+    return natural;
   }
 
   void gatherResults() {

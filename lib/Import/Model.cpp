@@ -196,7 +196,7 @@ void ModelBuilder::buildLoss(Value x) {
   Value logits = nn::LinearOp::create(builder, at("head"), type, x, weight,
                                       /*transposed=*/nullptr);
   ObserveOp::create(builder, at("logits"), builder.getStringAttr("logits"),
-                    logits);
+                    logits, /*fold=*/nullptr);
   Type sum = element;
   if (config.element == ElementKind::BF16) {
     // Sums over tokens and over the vocabulary need more than 8 bits.

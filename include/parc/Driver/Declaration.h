@@ -63,6 +63,8 @@ struct Declaration {
   Setting<bool> sp;
   /// auto, ring, all-gather or ulysses.
   Setting<std::string> contextKind;
+  /// balanced or contiguous.
+  Setting<std::string> contextSplit;
   /// Ranks that share out the experts.
   Setting<int64_t> ep;
   /// How tokens get to experts; empty where the model has none.

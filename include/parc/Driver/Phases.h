@@ -50,6 +50,8 @@ struct PhaseOptions {
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
   StrategyOptions strategy;
+  /// Whether causal attention's work is balanced over cp.
+  bool balanced = false;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and
