@@ -339,18 +339,12 @@ LogicalResult BodyPrinter::printIndex(Operation &op) {
            std::to_string(op.getAttrOfType<IntegerAttr>("grain").getInt()) +
            ")";
   } else {
-    std::string unused;
-    llvm::raw_string_ostream statements(unused);
-    ScalarPrinter printer(statements, indent);
+    ScalarPrinter printer(os, indent, /*inLine=*/true);
     for (Value operand : op.getOperands())
       printer.name(operand, get(operand));
     if (failed(printer.print(&op)))
       return failure();
     text = printer.bare(result);
-    // A long expression became a statement of its own.
-    if (!unused.empty()) {
-      os << unused;
-    }
   }
   std::string name = scope.take("n");
   os << indent << "const " << scalarType(result.getType()) << ' ' << name
