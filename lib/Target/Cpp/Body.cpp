@@ -418,8 +418,14 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return success();
   }
   if (auto check = dyn_cast<rt::CheckLoadOp>(op)) {
-    os << indent << "c.checkLoad(" << (layer.empty() ? "-1" : layer) << ", "
-       << get(check.getCounts()) << ", " << get(check.getLimit()) << ");\n";
+    auto stack = op.getParentOfType<rt::StackOp>();
+    os << indent << "c.checkLoad("
+       << (stack
+               ? "Stack::" + file.names.stackNames.at(stack.getLayers().str()) +
+                     ", " + layer
+               : "-1, 0")
+       << ", " << get(check.getCounts()) << ", " << get(check.getLimit())
+       << ");\n";
     return success();
   }
   return op.emitOpError() << "has no C++";
