@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Convert.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -107,6 +108,8 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
     return convertLinalg(linalg);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return convertExtractSlice(slice);
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+    return convertInsertSlice(slice);
   // Made where they are needed.
   if (isa<tensor::EmptyOp>(op))
     return success();
@@ -298,17 +301,19 @@ LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
   return success();
 }
 
+Value RegionConverter::indexOf(Location loc, OpFoldResult part) {
+  if (auto value = dyn_cast<Value>(part))
+    return mapping.lookupOrDefault(value);
+  return arith::ConstantIndexOp::create(
+      builder, loc, cast<IntegerAttr>(cast<Attribute>(part)).getInt());
+}
+
 LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   Location loc = op.getLoc();
   Value input = get(op.getSource());
   auto type = cast<RankedTensorType>(convertType(op.getType()));
   llvm::SmallBitVector dropped = op.getDroppedDims();
-  auto valueOf = [&](OpFoldResult part) -> Value {
-    if (auto value = dyn_cast<Value>(part))
-      return mapping.lookupOrDefault(value);
-    return arith::ConstantIndexOp::create(
-        builder, loc, cast<IntegerAttr>(cast<Attribute>(part)).getInt());
-  };
+  auto valueOf = [&](OpFoldResult part) { return indexOf(loc, part); };
   SmallVector<Value> extents, offsets, strides;
   int64_t kept = 0;
   for (auto [index, size] : llvm::enumerate(op.getMixedSizes())) {
@@ -332,5 +337,52 @@ LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   mapping.map(op.getResult(),
               map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
                                           input, indices)));
+  return success();
+}
+
+/// Each element of the result comes from the slice where that has it, else from
+/// what it is put into.
+LogicalResult RegionConverter::convertInsertSlice(tensor::InsertSliceOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType sourceType = op.getSourceType();
+  for (OpFoldResult stride : op.getMixedStrides())
+    if (!isConstantIntValue(stride, 1))
+      return op.emitOpError() << "expected strides of 1, got a slice that "
+                                 "skips elements";
+  if (sourceType.getRank() != op.getType().getRank())
+    return op.emitOpError() << "expected a slice of rank "
+                            << op.getType().getRank() << ", got " << sourceType;
+  TypedAttr fill = fillOf(op.getDest());
+  if (op.getDest().getDefiningOp<tensor::EmptyOp>())
+    fill = cast<TypedAttr>(builder.getZeroAttr(op.getType().getElementType()));
+  Value source = get(op.getSource());
+  Value dest = fill ? Value() : get(op.getDest());
+  auto type = cast<RankedTensorType>(convertType(op.getType()));
+  SmallVector<Value> offsets, sizes;
+  for (auto [offset, size] :
+       llvm::zip(op.getMixedOffsets(), op.getMixedSizes())) {
+    offsets.push_back(indexOf(loc, offset));
+    sizes.push_back(indexOf(loc, size));
+  }
+  MapShell map(builder, loc, type, openSizes(op.getDest()));
+  OpBuilder &b = map.body;
+  Value inside, zero = arith::ConstantIndexOp::create(b, loc, 0);
+  SmallVector<Value> loops = map.indices(), from;
+  for (auto [loop, offset, size] : llvm::zip(loops, offsets, sizes)) {
+    from.push_back(arith::SubIOp::create(b, loc, loop, offset));
+    // Unsigned: an element before the slice is a very large number.
+    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                       from.back(), size);
+    inside = inside ? arith::AndIOp::create(b, loc, inside, here) : here;
+  }
+  // A place that the slice has, for the elements that it lacks.
+  for (Value &index : from)
+    index = arith::SelectOp::create(b, loc, inside, index, zero);
+  Type element = type.getElementType();
+  Value taken = rt::AtOp::create(b, loc, element, source, from);
+  Value kept = fill ? arith::ConstantOp::create(b, loc, fill).getResult()
+                    : rt::AtOp::create(b, loc, element, dest, loops);
+  mapping.map(op.getResult(),
+              map.finish(arith::SelectOp::create(b, loc, inside, taken, kept)));
   return success();
 }

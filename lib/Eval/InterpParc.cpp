@@ -263,6 +263,18 @@ static LogicalResult runOwn(Interpreter<T> &interpreter,
       first ? input : Tensor<T>::zeros(input.shape(), input.isInt()));
 }
 
+/// The number that the model's checkpoint gives layer `layer` of a stack: that
+/// of any parameter of its body.
+static int64_t modelLayer(StackOp stack, int64_t layer) {
+  ModuleOp module = stack->getParentOfType<ModuleOp>();
+  for (LoadOp load : stack.getBlock()->getOps<LoadOp>())
+    if (auto param = module.lookupSymbol<ParamOp>(load.getParam());
+        param && param.getLayers())
+      return layer * int64_t(param.getLayerStride()) +
+             int64_t(param.getLayerBase());
+  return layer;
+}
+
 /// Which expert, layer and rank, and the way out.
 template <class T>
 static LogicalResult runCheckLoad(Interpreter<T> &interpreter,
@@ -275,8 +287,8 @@ static LogicalResult runCheckLoad(Interpreter<T> &interpreter,
     if (count <= limit)
       continue;
     InFlightDiagnostic diag = op.emitError() << "expert " << expert;
-    if (op->template getParentOfType<StackOp>())
-      diag << " of layer " << interpreter.layer;
+    if (auto stack = op->template getParentOfType<StackOp>())
+      diag << " of layer " << modelLayer(stack, interpreter.layer);
     return diag << " on rank " << interpreter.rank.number << " got " << count
                 << " tokens, its queue holds " << limit
                 << "; raise moe_buffer_factor";

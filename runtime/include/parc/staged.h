@@ -187,11 +187,12 @@ public:
   /// Zeroes the slots that are sums.
   void clearSums();
 
-  /// Notes how many tokens each expert of a layer (-1: of none) got, and how
-  /// many its queue holds. The kernels drop what does not fit; that is found
-  /// out by checkLoads, once a step, so that no kernel has to be waited for.
-  void checkLoad(int64_t layer, AnyValue counts, int64_t limit) {
-    loads_.push_back({layer, std::move(counts), limit});
+  /// Notes how many tokens each expert of a stack's layer (-1: of no stack)
+  /// got, and how many its queue holds. The kernels drop what does not fit;
+  /// that is found out by checkLoads, once a step, so that no kernel has to be
+  /// waited for.
+  void checkLoad(int stack, int64_t layer, AnyValue counts, int64_t limit) {
+    loads_.push_back({stack, layer, std::move(counts), limit});
   }
   /// Fails where a queue noted since the last call was too short.
   void checkLoads();
@@ -226,6 +227,7 @@ private:
   };
 
   struct Load {
+    int stack;
     int64_t layer;
     AnyValue counts;
     int64_t limit;

@@ -90,6 +90,14 @@ LayerRange Context::layers(int stack, int64_t begin, int64_t end) const {
 // Experts' queues
 //===----------------------------------------------------------------------===//
 
+/// The number that the checkpoint gives a layer of a stack.
+static int64_t modelLayer(const Tables &tables, int stack, int64_t layer) {
+  for (int p = 0; p < tables.numParams; ++p)
+    if (tables.params[p].stack == stack)
+      return tables.params[p].layerBase + layer * tables.params[p].layerStride;
+  return layer;
+}
+
 void Context::checkLoads() {
   for (const Load &load : loads_) {
     std::vector<int64_t> counts(size_t(load.counts.dim(0)));
@@ -97,8 +105,10 @@ void Context::checkLoads() {
     for (size_t expert = 0; expert < counts.size(); ++expert) {
       if (counts[expert] <= load.limit)
         continue;
-      std::string layer =
-          load.layer < 0 ? "" : " of layer " + std::to_string(load.layer);
+      std::string layer;
+      if (load.stack >= 0)
+        layer = " of layer " +
+                std::to_string(modelLayer(tables, load.stack, load.layer));
       r.fail(Status(Code::Overflow,
                     "expert " + std::to_string(expert) + layer + " on rank " +
                         std::to_string(r.id()) + " got " +
