@@ -31,6 +31,9 @@ static constexpr int64_t kUsualSequence = 8192;
 /// balanced load.
 static constexpr int64_t kSmallBatch = 4096;
 static constexpr double kUsualBuffer = 2.0;
+/// Slots that hold all tokens even where slots are cut equally and tokens are
+/// not: four sequences on three ranks are 1, 1 and 2.
+static constexpr double kAllTokens = 2.0;
 
 OwningOpRef<ModuleOp> ModelBuilder::build() {
   OwningOpRef<ModuleOp> owner = ModuleOp::create(at("model"));
@@ -238,9 +241,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   double length = static_cast<double>(batch.sequence);
   double factor = routing.bufferFactor;
   if (factor == 0.0)
-    factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
-  // The same for each sequence, so that queues are split as batches are.
-  double slots = std::min(std::ceil(factor * share * length), length);
+    factor = tokens <= kSmallBatch ? kAllTokens / share : kUsualBuffer;
+  // The same for each sequence, so that queues grow as batches do.
+  double slots =
+      std::min(std::ceil(factor * share * length), kAllTokens * length);
   sizes.slots = batch.batch * static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
