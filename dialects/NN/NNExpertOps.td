@@ -122,8 +122,8 @@ def NN_DispatchOp : NN_Op<"dispatch", [AttrSizedOperandSegments, ShardableWithLo
     gets more than its slots stops the step (`parc.check_load`). `slots` is the
     number of slots, where the type does not say.
 
-    Factors: B, S, H; K and E are whole. C belongs to B and S: it is split as
-    they are.
+    Factors: B and S; H, K and E are whole. C belongs to B and S: it is split
+    as they are.
 
     Example:
     ```mlir
@@ -149,7 +149,7 @@ def NN_FillQueuesOp : NN_Op<"fill_queues", [AttrSizedOperandSegments, ShardableW
     is the token's row, times its weight (`B x S x K`) where `weights` are given;
     all else is zero. The gradient of `nn.combine` for its queues.
 
-    Factors: those of `nn.dispatch`. Linear in input, and in weights.
+    Factors: those of `nn.dispatch`, and H. Linear in input, and in weights.
 
     Example:
     ```mlir
@@ -176,7 +176,7 @@ def NN_CombineOp : NN_Op<"combine", [AttrSizedOperandSegments, ShardableWithLoca
     choice without a slot adds nothing. Without weights it is the gradient of
     `nn.dispatch`.
 
-    Factors: those of `nn.dispatch`. Linear in queues, and in weights.
+    Factors: those of `nn.dispatch`, and H. Linear in queues, and in weights.
 
     Example:
     ```mlir

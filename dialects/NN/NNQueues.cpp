@@ -81,6 +81,8 @@ LogicalResult DispatchOp::verify() {
 
 FailureOr<OpFactors> DispatchOp::getFactors() {
   QueueFactors queue(valuesOf(*this));
+  // Split, it would make partial sums of the slots, which have no H.
+  queue.factors.factors[2].splittable = false;
   queue.factors.operands = {queue.tokens(), queue.choices()};
   queue.factors.operands.resize(getNumOperands());
   queue.factors.results = {queue.queues(), queue.choices()};

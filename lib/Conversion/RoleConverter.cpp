@@ -200,8 +200,9 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
     result = rt::AllToAllOp::create(
         builder, op.getLoc(), type, input, move.getGatherDimAttr(),
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
-        move.getSplitDimAttr(), move.getSplitExtentAttr(),
-        move.getSplitGrainAttr(), axes, group, move.getWhyAttr());
+        move.getGatherOuter(), move.getSplitDimAttr(),
+        move.getSplitExtentAttr(), move.getSplitGrainAttr(),
+        move.getSplitOuter(), axes, group, move.getWhyAttr());
   mapping.map(op.getResult(0), result);
   return success();
 }
