@@ -13,6 +13,7 @@
 
 #include "parc/Import/Model.h"
 #include "ModelBuilder.h"
+#include "NN/NNBuilders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -86,13 +87,10 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
+  Type wide =
+      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
   if (config.experts.auxiliaryWeight > 0)
-    balance =
-        splat("balance",
-              RankedTensorType::get({}, config.element == ElementKind::BF16
-                                            ? builder.getF32Type()
-                                            : element),
-              0.0);
+    balance = splat("balance", RankedTensorType::get({batch.batch}, wide), 0.0);
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -212,8 +210,14 @@ void ModelBuilder::buildLoss(Value x) {
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
   Value total = loss.getLoss();
-  if (balance)
-    total = add("loss", total, balance);
+  if (balance) {
+    ImplicitLocOpBuilder inner(at("balance"), builder);
+    Value sum =
+        nn::reduce(inner, 1, {{balance, {0}}},
+                   {{}, {}, scalar.getElementType()}, nn::Combine::Sum,
+                   [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
+    total = add("loss", total, sum);
+  }
   YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 
