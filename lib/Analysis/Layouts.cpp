@@ -19,6 +19,51 @@ using namespace mlir::parc;
 // AxisSizes
 //===----------------------------------------------------------------------===//
 
+/// `dp.1` is a part of `dp`.
+static bool isPartOfAxis(StringRef name, StringRef axis) {
+  return name.consume_front(axis) && name.starts_with(".");
+}
+
+void mlir::parc::splitAxis(MeshOp mesh, StringRef axis, int64_t inner) {
+  int64_t size = mesh.sizeOf(axis);
+  if (!mesh.hasAxis(axis) || inner == 1 || inner == size)
+    return;
+  assert(size % inner == 0 && "parts of an axis are equal");
+  std::string major = (axis + ".0").str(), minor = (axis + ".1").str();
+  SmallVector<StringRef> names, order;
+  SmallVector<int64_t> sizes;
+  for (auto [name, count] :
+       llvm::zip(mesh.getAxes().getAsRange<StringAttr>(), mesh.getSizes())) {
+    if (name.getValue() != axis) {
+      names.push_back(name.getValue());
+      sizes.push_back(count);
+      continue;
+    }
+    names.append({major, minor});
+    sizes.append({size / inner, inner});
+  }
+  Builder builder(mesh.getContext());
+  if (mesh.getOrder()) {
+    for (auto name : mesh.getOrder()->getAsRange<StringAttr>()) {
+      if (name == axis)
+        order.append({minor, major});
+      else
+        order.push_back(name.getValue());
+    }
+    mesh.setOrderAttr(builder.getStrArrayAttr(order));
+  }
+  mesh.setAxesAttr(builder.getStrArrayAttr(names));
+  mesh.setSizes(sizes);
+}
+
+SmallVector<StringRef, 2> mlir::parc::partsOfAxis(MeshOp mesh, StringRef axis) {
+  SmallVector<StringRef, 2> parts;
+  for (auto name : mesh.getAxes().getAsRange<StringAttr>())
+    if (name == axis || isPartOfAxis(name.getValue(), axis))
+      parts.push_back(name.getValue());
+  return parts;
+}
+
 AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches) {
   for (MeshOp mesh : module.getOps<MeshOp>())
     for (auto [axis, size] :
@@ -32,7 +77,13 @@ AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches) {
 
 int64_t AxisSizes::of(StringRef axis) const {
   auto it = sizes.find(axis);
-  return it == sizes.end() ? 1 : it->second;
+  if (it != sizes.end())
+    return it->second;
+  int64_t product = 1;
+  for (const std::string &name : order)
+    if (isPartOfAxis(name, axis))
+      product *= sizes.lookup(name);
+  return product;
 }
 
 int64_t AxisSizes::product(ArrayRef<StringAttr> axes) const {
@@ -65,6 +116,15 @@ RankedTensorType mlir::parc::localType(RankedTensorType type,
                          ? shape[index] / axes.product(dim.getAxes())
                          : ShapedType::kDynamic;
     }
+  if (sharding && sharding.isFlat()) {
+    int64_t elements = 1, parts = axes.product(sharding.getFlat());
+    for (int64_t size : shape)
+      elements = ShapedType::isDynamic(size) || ShapedType::isDynamic(elements)
+                     ? ShapedType::kDynamic
+                     : elements * size;
+    bool even = !ShapedType::isDynamic(elements) && elements % parts == 0;
+    shape.assign(1, even ? elements / parts : ShapedType::kDynamic);
+  }
   return RankedTensorType::get(shape, type.getElementType());
 }
 
@@ -81,6 +141,8 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
         sharding ? axes.product(sharding.getDims()[index].getAxes()) : 1;
     bytes *= size / parts;
   }
+  if (sharding)
+    bytes /= axes.product(sharding.getFlat());
   return bytes;
 }
 
@@ -88,11 +150,14 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// The dimension of `sharding` that `axis` splits, or -1.
+/// The dimension of `sharding` that `axis` splits, or -1; for a flat axis the
+/// rank.
 static int64_t splitDim(ShardingAttr sharding, StringAttr axis) {
   for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
     if (llvm::is_contained(dim.getAxes(), axis))
       return index;
+  if (llvm::is_contained(sharding.getFlat(), axis))
+    return sharding.getDims().size();
   return -1;
 }
 
@@ -110,17 +175,21 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
     if (scatters)
       part /= n;
   }
+  auto move = [&](StringAttr axis) {
+    int64_t before = splitDim(from, axis), after = splitDim(to, axis);
+    double n = axes.of(axis);
+    if (before == after)
+      return;
+    // A gather makes the whole of the part n times larger.
+    total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
+    if (after < 0)
+      part *= n;
+  };
+  for (StringAttr axis : from.getFlat())
+    move(axis);
   for (DimShardingAttr dim : from.getDims())
-    for (StringAttr axis : dim.getAxes()) {
-      int64_t before = splitDim(from, axis), after = splitDim(to, axis);
-      double n = axes.of(axis);
-      if (before == after)
-        continue;
-      // A gather makes the whole of the part n times larger.
-      total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
-      if (after < 0)
-        part *= n;
-    }
+    for (StringAttr axis : dim.getAxes())
+      move(axis);
   return total;
 }
 

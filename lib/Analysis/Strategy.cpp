@@ -272,7 +272,11 @@ static void placeBatch(StepOp step, Propagation &propagation,
     return;
   int64_t batch =
       cast<RankedTensorType>(micro.getArgument(0).getType()).getDimSize(0);
-  for (StringRef name : {StringRef("dp"), kMicroBatchAxis}) {
+  SmallVector<StringRef> names;
+  for (MeshOp mesh : step->getParentOfType<ModuleOp>().getOps<MeshOp>())
+    names.append(partsOfAxis(mesh, "dp"));
+  names.push_back(kMicroBatchAxis);
+  for (StringRef name : names) {
     if (axes.of(name) == 1 || propagation.isConstrained(name))
       continue;
     auto axis = StringAttr::get(step.getContext(), name);

@@ -70,6 +70,8 @@ private:
   LogicalResult convertMoves(Operation &op);
   LogicalResult convertOwn(OwnOp op);
   LogicalResult convertSlice(parc::SliceOp op);
+  LogicalResult convertListSlice(parc::SliceOp op, Value input,
+                                 RankedTensorType type);
   LogicalResult convertExtractSlice(tensor::ExtractSliceOp op);
   /// Starts of a part in the whole, less that of the part it is cut from.
   Value partStart(Location loc, ArrayAttr outer, ArrayAttr axes, int64_t extent,

@@ -14,6 +14,7 @@
 
 #include "Parc/Parc.h"
 #include "mlir/IR/Builders.h"
+#include "parc/Analysis/Layouts.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace mlir;
@@ -35,9 +36,30 @@ void mlir::parc::driver::setMesh(ModuleOp module,
   RankGrid grid = declaration.grid();
   for (size_t axis : grid.order())
     order.push_back(mesh.axes()[axis].name);
-  MeshOp::create(builder, module.getLoc(), builder.getStrArrayAttr(names),
-                 builder.getDenseI64ArrayAttr(sizes),
-                 builder.getStrArrayAttr(order));
+  auto op = MeshOp::create(
+      builder, module.getLoc(), builder.getStrArrayAttr(names),
+      builder.getDenseI64ArrayAttr(sizes), builder.getStrArrayAttr(order));
+  if (declaration.zero.value == 0)
+    return;
+  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
+  splitAxis(op, group < cp ? "cp" : "dp", group < cp ? group : group / cp);
+}
+
+std::vector<std::string>
+mlir::parc::driver::zeroAxes(ModuleOp module, const Declaration &declaration) {
+  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
+  std::vector<std::string> axes;
+  if (group == declaration.dataRanks())
+    return axes;
+  for (MeshOp mesh : module.getOps<MeshOp>()) {
+    SmallVector<StringRef, 2> inner =
+        partsOfAxis(mesh, group < cp ? "cp" : "dp");
+    if (group != cp)
+      axes.push_back(inner.back().str());
+    if (group >= cp && cp > 1)
+      axes.push_back("cp");
+  }
+  return axes;
 }
 
 namespace {
@@ -139,7 +161,9 @@ LogicalResult RuleApplier::applyTo(ParamOp param, const ShardingRule &rule) {
   for (const auto &axes : rule.dims) {
     SmallVector<StringAttr> names;
     for (const std::string &axis : axes)
-      names.push_back(StringAttr::get(context, axis));
+      for (MeshOp mesh : module.getOps<MeshOp>())
+        for (StringRef part : partsOfAxis(mesh, axis))
+          names.push_back(StringAttr::get(context, part));
     dims.push_back(DimShardingAttr::get(context, names, 1));
   }
   auto wish = ShardingAttr::get(context, dims, ReductionKind::Sum, {});

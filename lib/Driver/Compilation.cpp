@@ -161,6 +161,8 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
   PhaseOptions options;
   options.microBatches = declaration.microBatches.value;
   options.rule = declaration.schedule.value;
+  options.zero = declaration.zero.value;
+  options.zeroAxes = zeroAxes(compilation.module(), declaration);
   auto done = [&](Phase phase) -> LogicalResult {
     compilation.phase = phase;
     if (phase == Phase::Differentiated && compilation.keepUnpartitioned)

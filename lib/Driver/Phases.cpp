@@ -57,6 +57,8 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createDecomposeComposites());
     ShardOptions shard;
     shard.microBatches = options.microBatches;
+    shard.zero = options.zero;
+    shard.zeroAxes.assign(options.zeroAxes.begin(), options.zeroAxes.end());
     manager.addPass(createShard(shard));
     VerifyShardedOptions check;
     check.microBatches = options.microBatches;
@@ -117,6 +119,8 @@ struct PhasePipelineOptions : public PassPipelineOptions<PhasePipelineOptions> {
       llvm::cl::desc("micro-batches a step and replica"), llvm::cl::init(1)};
   Option<std::string> rule{*this, "rule", llvm::cl::desc("gpipe or 1f1b"),
                            llvm::cl::init("1f1b")};
+  Option<int64_t> zero{*this, "zero", llvm::cl::desc("ZeRO's stage"),
+                       llvm::cl::init(0)};
 };
 } // namespace
 
@@ -133,6 +137,7 @@ void mlir::parc::driver::registerPhasePipelines() {
           PhaseOptions options;
           options.microBatches = given.microBatches;
           options.rule = given.rule;
+          options.zero = given.zero;
           for (size_t phase = 0; phase <= last; ++phase)
             addPhasePasses(manager, static_cast<Phase>(phase), options);
         });

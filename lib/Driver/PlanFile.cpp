@@ -29,13 +29,14 @@ using namespace mlir::parc::driver;
 
 ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
   static constexpr KeySpec keys[] = {
-      {"mesh", KeyType::Text},       {"batch", KeyType::Integer},
-      {"seq", KeyType::Integer},     {"micro-batches", KeyType::Integer},
-      {"schedule", KeyType::Text},   {"dtype", KeyType::Text},
-      {"rank-order", KeyType::Text}, {"lr", KeyType::Real},
-      {"beta1", KeyType::Real},      {"beta2", KeyType::Real},
-      {"eps", KeyType::Real},        {"weight-decay", KeyType::Real},
-      {"clip", KeyType::Real},
+      {"mesh", KeyType::Text},          {"batch", KeyType::Integer},
+      {"seq", KeyType::Integer},        {"micro-batches", KeyType::Integer},
+      {"schedule", KeyType::Text},      {"dtype", KeyType::Text},
+      {"rank-order", KeyType::Text},    {"lr", KeyType::Real},
+      {"beta1", KeyType::Real},         {"beta2", KeyType::Real},
+      {"eps", KeyType::Real},           {"weight-decay", KeyType::Real},
+      {"clip", KeyType::Real},          {"zero", KeyType::Integer},
+      {"zero-group", KeyType::Integer},
   };
   return keys;
 }

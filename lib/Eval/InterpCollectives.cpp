@@ -62,6 +62,13 @@ static FailureOr<Split> makeSplit(Operation *op, const RankContext &rank,
   return split;
 }
 
+/// The extent, a number of the op or a value.
+template <class T, class Op>
+static int64_t extentOf(Interpreter<T> &interpreter, Op op) {
+  return op.getSize() ? interpreter.tensor(op.getSize()).ints()[0]
+                      : int64_t(op.getExtent());
+}
+
 /// The box of one part in a tensor of `shape`.
 static Box boxOf(const Split &split, const Part &part,
                  ArrayRef<int64_t> shape) {
@@ -204,7 +211,7 @@ static LogicalResult runAllGather(Interpreter<T> &interpreter,
   auto op = cast<AllGatherOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
   auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
+      makeSplit(op, interpreter.rank, op.getDim(), extentOf(interpreter, op),
                 op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
   int64_t self = interpreter.rank.linear(op.getAxes()).coordinate;
   if (failed(split) ||
@@ -234,7 +241,7 @@ static LogicalResult runReduceScatter(Interpreter<T> &interpreter,
   auto op = cast<ReduceScatterOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
   auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
+      makeSplit(op, interpreter.rank, op.getDim(), extentOf(interpreter, op),
                 op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
   if (failed(split) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
@@ -304,7 +311,7 @@ static LogicalResult runSlice(Interpreter<T> &interpreter,
   auto op = cast<SliceOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
   auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
+      makeSplit(op, interpreter.rank, op.getDim(), extentOf(interpreter, op),
                 op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
   if (failed(split) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))

@@ -26,7 +26,8 @@ using namespace mlir::parc::eval;
 /// The slot's tensor; a slot that nothing was put into yet is zero.
 template <class T>
 static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
-                                     StringRef symbol, StringRef slot) {
+                                     StringRef symbol, StringRef slot,
+                                     Type slotType) {
   if (const Tensor<T> *held =
           interpreter.params.find(interpreter.key(symbol, slot)))
     return *held;
@@ -39,6 +40,10 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
         << ", which has no value here; give it one before the step";
     return failure();
   }
+  // A slot may lie otherwise than the value does.
+  if (auto type = dyn_cast<RankedTensorType>(slotType);
+      type && type.hasStaticShape())
+    return Tensor<T>::zeros(type.getShape(), false);
   return Tensor<T>::zeros(value->shape(), false);
 }
 
@@ -47,7 +52,7 @@ static LogicalResult runLoad(Interpreter<T> &interpreter,
                              const OpPlan<T> &plan) {
   auto op = cast<LoadOp>(plan.op);
   FailureOr<Tensor<T>> value =
-      loadSlot(interpreter, op, op.getParam(), op.getSlot());
+      loadSlot(interpreter, op, op.getParam(), op.getSlot(), op.getType());
   if (failed(value))
     return failure();
   return interpreter.set(op.getResult(), *value);
@@ -76,12 +81,12 @@ static LogicalResult runAccumulate(Interpreter<T> &interpreter,
     addInto(*sum, term);
     return success();
   }
-  // The first term decides the shape: it must be that of the parameter.
-  FailureOr<Tensor<T>> zero =
-      loadSlot(interpreter, op, op.getParam(), op.getSlot());
+  // The first term decides the shape: it must be that of the slot.
+  FailureOr<Tensor<T>> zero = loadSlot(interpreter, op, op.getParam(),
+                                       op.getSlot(), op.getInput().getType());
   if (failed(zero))
     return failure();
-  if (zero->shape() != term.shape())
+  if (zero->rank() == term.rank() && zero->shape() != term.shape())
     return op.emitOpError()
            << "adds shape " << shapeText(term.shape()) << " to parameter @"
            << op.getParam() << " of shape " << shapeText(zero->shape());

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ReshardLowering.h"
+#include "FlatLowering.h"
 #include "mlir/IR/IRMapping.h"
 #include "parc/Transforms/Passes.h"
 
@@ -88,6 +88,14 @@ SmallVector<SmallVector<OpFoldResult>> Localizer::sizesOf(Operation *op,
     if (!global)
       continue;
     auto local = cast<RankedTensorType>(convertType(type));
+    if (getSharding(type).isFlat()) {
+      if (local.isDynamicDim(0))
+        sizes.push_back(flatPartSize(builder, op->getLoc(), global,
+                                     getSharding(type), axes));
+      else
+        sizes.push_back(builder.getIndexAttr(local.getDimSize(0)));
+      continue;
+    }
     for (int64_t dim = 0; dim < global.getRank(); ++dim) {
       if (!local.isDynamicDim(dim)) {
         sizes.push_back(builder.getIndexAttr(local.getDimSize(dim)));

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardLowering.h"
+#include "FlatLowering.h"
 #include "parc/Analysis/OpLayout.h"
 
 using namespace mlir;
@@ -232,5 +233,8 @@ FailureOr<Value> ReshardSequence::run() {
 FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
                                           Value local, const AxisSizes &axes,
                                           CollectiveCounts &counts) {
+  if (getSharding(op.getInput().getType()).isFlat() ||
+      getSharding(op.getType()).isFlat())
+    return lowerFlatReshard(builder, op, local, axes, counts);
   return ReshardSequence(builder, op, local, axes, counts).run();
 }

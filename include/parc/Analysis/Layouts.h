@@ -25,6 +25,7 @@ public:
   /// Without a mesh op every axis has size 1.
   AxisSizes(ModuleOp module, int64_t microBatches);
 
+  /// Of an axis that `splitAxis` split, the size that it had.
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
   /// True for an axis of the mesh, and for `mb`.
@@ -36,6 +37,14 @@ private:
   llvm::StringMap<int64_t> sizes;
   SmallVector<std::string> order;
 };
+
+/// Replaces `axis` of `mesh` by its major part `AXIS.0` and its minor part
+/// `AXIS.1`, of `inner` neighbours; ranks keep their numbers. `inner` divides
+/// the axis; where it is 1 or all of it nothing changes.
+void splitAxis(MeshOp mesh, StringRef axis, int64_t inner);
+
+/// The axes of a mesh that `axis` is or was split into, major to minor.
+SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
 
 /// True where all parts of a dimension of `size` have the same extent.
 bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);

@@ -21,12 +21,14 @@ namespace mlir::parc {
 
 using Axes = SmallVector<StringAttr, 2>;
 
-/// How an op runs: the axes of each factor, and the axes over which operands of
-/// one linear set, and so the results, stay partial.
+/// How an op runs: the axes of each factor, the axes over which operands of
+/// one linear set, and so the results, stay partial, and the axes that cut the
+/// flattened parts of all its tensors but scalars.
 struct OpLayout {
   SmallVector<Axes> factorAxes;
   Axes carriedPartial;
   SmallVector<unsigned, 2> carriedOperands;
+  Axes flat;
 };
 
 /// Dimensions of a value by the axes of its factors.
@@ -37,6 +39,10 @@ SmallVector<Axes> dimsOf(const ValueFactors &dims, ArrayRef<Axes> factorAxes);
 LogicalResult newPartial(const OpFactors &factors, const ValueFactors &result,
                          ArrayRef<Axes> factorAxes, ReductionKind &kind,
                          Axes &partial);
+
+/// `sharding` with the flat axes of the op, where the value of that type is not
+/// a scalar.
+ShardingAttr withOpFlat(ShardingAttr sharding, ArrayRef<StringAttr> flat);
 
 /// Chooses the axes of an op's factors from the layouts its operands have and
 /// its results are wished in: the most parts first (work is what parallelism

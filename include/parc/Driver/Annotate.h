@@ -22,6 +22,11 @@ namespace mlir::parc::driver {
 /// Replaces the module's mesh by the declaration's.
 void setMesh(ModuleOp module, const Declaration &declaration);
 
+/// After setMesh: the axes that ZeRO splits over, where these are not all that
+/// it could.
+std::vector<std::string> zeroAxes(ModuleOp module,
+                                  const Declaration &declaration);
+
 /// Turns rules into wishes on parameters. Errors, at the rule's place: no
 /// parameter of that name (with the nearest), another number of dimensions, an
 /// axis that the mesh does not have or that stages are placed on, an axis

@@ -48,6 +48,9 @@ struct PhaseOptions {
   int64_t microBatches = 1;
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
+  /// ZeRO's stage, and the axes it splits over (empty: all that it may).
+  int64_t zero = 0;
+  std::vector<std::string> zeroAxes;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

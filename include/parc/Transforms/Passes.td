@@ -79,7 +79,12 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
     Option<"strategy", "strategy", "bool", "true",
            "place what no constraint places (tensor and data parallelism)">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
-           "micro-batches a step and replica">
+           "micro-batches a step and replica">,
+    Option<"zero", "zero", "int64_t", "0",
+           "split optimizer state (1), gradients too (2), values too (3) over "
+           "the axes that split the step's inputs">,
+    ListOption<"zeroAxes", "zero-axes", "std::string",
+               "split over these of them only">
   ];
   let statistics = [
     Statistic<"numReshards", "num-reshards", "reshards inserted">
