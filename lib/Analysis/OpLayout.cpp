@@ -245,6 +245,11 @@ OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
   for (ShardingAttr operand : operands)
     if (factors.uniform && layout.flat.empty() && operand && operand.isFlat())
       layout.flat.assign(operand.getFlat().begin(), operand.getFlat().end());
+  for (const Axes &split : layout.factorAxes)
+    if (llvm::any_of(split, [&](StringAttr axis) {
+          return llvm::is_contained(layout.flat, axis);
+        }))
+      layout.flat.clear();
   return layout;
 }
 

@@ -292,7 +292,12 @@ bool Resolver::readZero() {
                   "expected 'zero' from 0 to 3, got " + quoted(raw.text),
                   "zero");
     result.zero = {stage, given->second, raw.place};
-    if (stage > 0 && ranks == 1) {
+    bool isOther =
+        given->second == Origin::Plan && result.mesh.origin == Origin::Flag;
+    if (ranks == 1 && isOther) {
+      // The plan means another mesh.
+      result.zero.value = 0;
+    } else if (stage > 0 && ranks == 1) {
       fail(raw.place,
            "ZeRO " + Twine(stage) +
                " has nothing to split over: dp=1, cp=1 in the mesh " +
@@ -480,8 +485,10 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("micro-batches", std::to_string(d.microBatches.value), false,
           d.microBatches),
       row("zero", std::to_string(d.zero.value), false, d.zero),
-      row("zero-group", std::to_string(d.zeroGroup.value), false, d.zeroGroup),
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
+  if (d.zeroGroup.value != d.dataRanks())
+    table.push_back(row("zero-group", std::to_string(d.zeroGroup.value), false,
+                        d.zeroGroup));
   for (StringRef key :
        {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());

@@ -207,9 +207,8 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
     auto param = module.lookupSymbol<ParamOp>(load.getParam());
     if (ShardingAttr slot = param.getSlotSharding(load.getSlot());
         slot && slot.isFlat())
-      return llvm::divideCeil(
-          localElements(param.getTensorType(), slot),
-          static_cast<uint64_t>(axes.product(slot.getFlat())));
+      return maxPartSize(localElements(param.getTensorType(), slot),
+                         axes.product(slot.getFlat()));
     const ValueLayout *layout = layouts.find(load.getParam());
     if (layout && dim < layout->dims.size())
       return layout->dims[dim].largest();

@@ -47,7 +47,8 @@ void ModelBuilder::declareParameters() {
                     CheckpointAttr::get(context, spec.checkpoint, spec.boxShape,
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-                    /*no_decay=*/nullptr, /*sharding=*/nullptr);
+                    /*no_decay=*/nullptr, /*sharding=*/nullptr,
+                    /*slot_shardings=*/nullptr);
   }
 }
 

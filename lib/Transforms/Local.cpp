@@ -11,6 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Buckets.h"
 #include "FlatLowering.h"
 #include "mlir/IR/IRMapping.h"
 #include "parc/Transforms/Passes.h"
@@ -254,8 +255,10 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
     AxisSizes axes(module, microBatches);
     CollectiveCounts counts;
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>())) {
-      if (failed(Localizer(axes, counts).convert(step)))
+      FailureOr<StepOp> local = Localizer(axes, counts).convert(step);
+      if (failed(local))
         return signalPassFailure();
+      bucketUpdate(*local);
       step.erase();
     }
     numAllReduces += counts.allReduce;

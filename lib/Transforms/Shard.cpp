@@ -130,13 +130,18 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   ShardingAttr have = getSharding(value.getType());
   if (!have || have == wanted)
     return;
-  // Dimensions first: flat parts are cut of what they leave.
-  if (wanted.isFlat() && !have.isFlat() && have.getDims() != wanted.getDims()) {
+  // Flat parts are cut of what the dimensions leave: one after the other.
+  bool change =
+      have.getDims() != wanted.getDims() ||
+      (have.isFlat() && wanted.isFlat() && have.getFlat() != wanted.getFlat());
+  if (change && (have.isFlat() || wanted.isFlat())) {
     Axes partial;
     for (StringAttr axis : have.getPartial())
-      if (!wanted.withFlat({}).splits(axis))
+      if (!wanted.withFlat({}).splits(axis.getValue()))
         partial.push_back(axis);
-    require(operand, wanted.withFlat({}).withPartial(have.getKind(), partial));
+    require(operand, have.isFlat() ? have.withFlat({})
+                                   : wanted.withFlat({}).withPartial(
+                                         have.getKind(), partial));
     return require(operand, wanted);
   }
   Operation *user = operand.getOwner();
