@@ -67,25 +67,35 @@ static Attribute bucketKey(Operation *op) {
        op->getAttr("axes"), TypeAttr::get(element)});
 }
 
-static void numberBlock(Block &block, int64_t &next) {
-  DenseMap<Operation *, unsigned> levels = levelsOf(block);
-  llvm::MapVector<std::pair<unsigned, Attribute>, SmallVector<Operation *>>
-      buckets;
-  for (Operation &op : block)
-    if (isBucketed(&op))
-      buckets[{levels.lookup(&op), bucketKey(&op)}].push_back(&op);
-  Builder builder(block.getParentOp()->getContext());
-  for (auto &[key, ops] : buckets) {
-    if (ops.size() < 2)
+/// Numbers the buckets among `ops`, neighbours that do not need each other, and
+/// lets those of one bucket follow each other.
+static void number(ArrayRef<Operation *> ops, int64_t &next) {
+  llvm::MapVector<Attribute, SmallVector<Operation *>> buckets;
+  for (Operation *op : ops)
+    buckets[bucketKey(op)].push_back(op);
+  for (auto &[key, members] : buckets) {
+    if (members.size() < 2)
       continue;
-    for (Operation *op : ops) {
+    Builder builder(members.front()->getContext());
+    Operation *last = nullptr;
+    for (Operation *op : members) {
       op->setAttr("bucket", builder.getI64IntegerAttr(next));
-      // Those of one bucket follow each other.
-      if (op != ops.front())
-        op->moveAfter(ops[llvm::find(ops, op) - ops.begin() - 1]);
+      if (last)
+        op->moveAfter(last);
+      last = op;
     }
     ++next;
   }
+}
+
+static void numberBlock(Block &block, int64_t &next) {
+  DenseMap<Operation *, unsigned> levels = levelsOf(block);
+  llvm::MapVector<unsigned, SmallVector<Operation *>> byLevel;
+  for (Operation &op : block)
+    if (isBucketed(&op))
+      byLevel[levels.lookup(&op)].push_back(&op);
+  for (auto &[level, ops] : byLevel)
+    number(ops, next);
 }
 
 void mlir::parc::bucketUpdate(StepOp step) {
@@ -99,4 +109,64 @@ void mlir::parc::bucketUpdate(StepOp step) {
     sortBlock(*block);
     numberBlock(*block, next);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+/// Gathers of loaded values, and what they are made from, go first.
+static void gatherFirst(Block &block, int64_t &next) {
+  llvm::SmallPtrSet<Operation *, 32> early;
+  SmallVector<Operation *> before, gathers;
+  for (Operation &op : block.without_terminator()) {
+    bool isGather = isa<AllGatherOp>(op);
+    bool isIndex =
+        op.getNumRegions() == 0 && isMemoryEffectFree(&op) &&
+        llvm::none_of(op.getResultTypes(), llvm::IsaPred<RankedTensorType>);
+    bool ready = llvm::all_of(op.getOperands(), [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      return def && early.contains(def);
+    });
+    if (!ready || !(isGather || isIndex || isa<LoadOp>(op)))
+      continue;
+    // One gather does not wait for another.
+    if (!isGather)
+      early.insert(&op);
+    (isGather ? gathers : before).push_back(&op);
+  }
+  if (gathers.size() < 2)
+    return;
+  before.append(gathers);
+  Operation *first = &block.front();
+  for (Operation *op : before) {
+    if (op == first)
+      first = first->getNextNode();
+    else
+      op->moveBefore(first);
+  }
+  number(gathers, next);
+}
+
+/// Scatters whose result is only accumulated go last.
+static void scatterLast(Block &block, int64_t &next) {
+  SmallVector<Operation *> scatters;
+  for (auto scatter : block.getOps<ReduceScatterOp>())
+    if (scatter->hasOneUse() && isa<AccumulateOp>(*scatter->user_begin()))
+      scatters.push_back(scatter);
+  if (scatters.size() < 2)
+    return;
+  for (Operation *op : scatters)
+    op->moveBefore(block.getTerminator());
+  for (Operation *op : scatters)
+    (*op->user_begin())->moveBefore(block.getTerminator());
+  number(scatters, next);
+}
+
+void mlir::parc::bucketLayers(StepOp step) {
+  int64_t next = 0;
+  step.getMicro().walk([&](StackOp stack) {
+    gatherFirst(*stack.getBlock(), next);
+    scatterLast(*stack.getBlock(), next);
+  });
 }

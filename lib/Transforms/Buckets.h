@@ -25,6 +25,11 @@ namespace mlir::parc {
 /// order.
 void bucketUpdate(StepOp step);
 
+/// In the layers of the micro region: values that are stored in parts are
+/// gathered together at the layer's beginning, and gradients that are
+/// accumulated in parts are scattered together at its end.
+void bucketLayers(StepOp step);
+
 } // namespace mlir::parc
 
 #endif // PARC_LIB_TRANSFORMS_BUCKETS_H

@@ -259,6 +259,7 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
       if (failed(local))
         return signalPassFailure();
       bucketUpdate(*local);
+      bucketLayers(*local);
       step.erase();
     }
     numAllReduces += counts.allReduce;
