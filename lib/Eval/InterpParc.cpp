@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan.h"
+#include "RankSetup.h"
 
 #include "Parc/Parc.h"
 
@@ -26,8 +27,7 @@ using namespace mlir::parc::eval;
 /// The slot's tensor; a slot that nothing was put into yet is zero.
 template <class T>
 static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
-                                     StringRef symbol, StringRef slot,
-                                     Type slotType) {
+                                     StringRef symbol, StringRef slot) {
   if (const Tensor<T> *held =
           interpreter.params.find(interpreter.key(symbol, slot)))
     return *held;
@@ -40,10 +40,14 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
         << ", which has no value here; give it one before the step";
     return failure();
   }
-  // A slot may lie otherwise than the value does.
-  if (auto type = dyn_cast<RankedTensorType>(slotType);
-      type && type.hasStaticShape())
-    return Tensor<T>::zeros(type.getShape(), false);
+  // Of a value that is held whole a slot may hold a piece.
+  auto param = op->getParentOfType<ModuleOp>().lookupSymbol<ParamOp>(symbol);
+  ShardingAttr sharding = param ? param.getSlotSharding(slot) : ShardingAttr();
+  bool isPiece = sharding && sharding.isFlat() &&
+                 sharding != param.getSlotSharding(kValueSlot);
+  if (isPiece)
+    return Tensor<T>::zeros(
+        {flatPart(sharding, value->size(), interpreter.rank).size}, false);
   return Tensor<T>::zeros(value->shape(), false);
 }
 
@@ -52,7 +56,7 @@ static LogicalResult runLoad(Interpreter<T> &interpreter,
                              const OpPlan<T> &plan) {
   auto op = cast<LoadOp>(plan.op);
   FailureOr<Tensor<T>> value =
-      loadSlot(interpreter, op, op.getParam(), op.getSlot(), op.getType());
+      loadSlot(interpreter, op, op.getParam(), op.getSlot());
   if (failed(value))
     return failure();
   return interpreter.set(op.getResult(), *value);
@@ -82,11 +86,11 @@ static LogicalResult runAccumulate(Interpreter<T> &interpreter,
     return success();
   }
   // The first term decides the shape: it must be that of the slot.
-  FailureOr<Tensor<T>> zero = loadSlot(interpreter, op, op.getParam(),
-                                       op.getSlot(), op.getInput().getType());
+  FailureOr<Tensor<T>> zero =
+      loadSlot(interpreter, op, op.getParam(), op.getSlot());
   if (failed(zero))
     return failure();
-  if (zero->rank() == term.rank() && zero->shape() != term.shape())
+  if (zero->shape() != term.shape())
     return op.emitOpError()
            << "adds shape " << shapeText(term.shape()) << " to parameter @"
            << op.getParam() << " of shape " << shapeText(zero->shape());
