@@ -49,6 +49,7 @@ FailureOr<OpFactors> DropoutOp::getFactors() {
   OpFactors factors = OpFactors::elementwise(*this);
   for (Factor &factor : factors.factors)
     factor.needsOffset = true;
+  factors.uniform = false;
   factors.linear = {{0}};
   return factors;
 }

@@ -545,7 +545,7 @@ def NN_SoftmaxCrossEntropyGradOp : NN_Op<"softmax_cross_entropy_grad"> {
 // Optimizer
 //===----------------------------------------------------------------------===//
 
-def NN_SumSquaresOp : NN_Op<"sum_squares"> {
+def NN_SumSquaresOp : NN_Op<"sum_squares", [Shardable]> {
   let summary = "sum of the squares of all elements";
   let description = [{
     A scalar; partial where a dimension is split. Used for the gradient norm.

@@ -76,6 +76,10 @@ struct OpFactors {
   /// fixed: {{0,1}} for x+y, {{0},{1}} for x*y. A value partial by sum may
   /// enter an op only through such a set, and then all of the set is partial.
   SmallVector<SmallVector<unsigned, 2>> linear;
+  /// True where all tensors but scalars have one shape and no element's place
+  /// matters: the op may then run on any equal subset of their elements, as a
+  /// list. A scalar result combines the subsets by a sum.
+  bool uniform = false;
 
   /// Adds a factor and returns its index.
   unsigned add(int64_t size, int64_t grain = 1, bool splittable = true);

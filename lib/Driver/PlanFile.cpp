@@ -49,6 +49,8 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"cp-kind", KeyType::Text},
       {"cp-split", KeyType::Text},
       {"ep", KeyType::Integer},
+      {"zero", KeyType::Integer},
+      {"zero-group", KeyType::Integer},
   };
   return keys;
 }

@@ -59,7 +59,7 @@ void ModelBuilder::declareParameters() {
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(spec.firstLayer),
                     builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
-                    /*sharding=*/nullptr);
+                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr);
   }
 }
 

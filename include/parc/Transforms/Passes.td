@@ -106,7 +106,12 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
     ListOption<"expertAxes", "expert-axes", "std::string",
            "axes of the mesh that split the experts">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
-           "micro-batches a step and replica">
+           "micro-batches a step and replica">,
+    Option<"zero", "zero", "int64_t", "0",
+           "split optimizer state (1), gradients too (2), values too (3) over "
+           "the axes that split the step's inputs">,
+    ListOption<"zeroAxes", "zero-axes", "std::string",
+               "split over these of them only">
   ];
   let statistics = [
     Statistic<"numReshards", "num-reshards", "reshards inserted">

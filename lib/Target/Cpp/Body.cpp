@@ -286,7 +286,8 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     std::string bounds =
         "c.bounds(" + file.names.axes(op.getAttrOfType<ArrayAttr>("outer")) +
         ", " + file.names.axes(op.getAttrOfType<ArrayAttr>("axes")) + ", " +
-        integer("extent") + ", " + integer("grain") + ")";
+        (op.getNumOperands() > 1 ? get(op.getOperand(1)) : integer("extent")) +
+        ", " + integer("grain") + ")";
     auto scatter = dyn_cast<rt::ReduceScatterOp>(op);
     call = std::string("c.") + (scatter ? "reduce_scatter(" : "all_gather(") +
            from + ", " + to + ", " + integer("dim") + ", " + bounds + ", " +
