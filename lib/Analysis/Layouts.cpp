@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Analysis/Layouts.h"
+#include "parc/Analysis/ReshardPlanner.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -114,40 +115,34 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// The dimension of `sharding` that `axis` splits, or -1.
-static int64_t splitDim(ShardingAttr sharding, StringAttr axis) {
-  for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
-    if (llvm::is_contained(dim.getAxes(), axis))
-      return index;
-  return -1;
+/// `sharding` with the grains of `other` where both split a dimension.
+static ShardingAttr withGrainsOf(ShardingAttr sharding, ShardingAttr other) {
+  SmallVector<DimShardingAttr> dims;
+  for (auto [dim, like] : llvm::zip(sharding.getDims(), other.getDims()))
+    dims.push_back(dim.empty() || like.empty()
+                       ? dim
+                       : DimShardingAttr::get(dim.getContext(), dim.getAxes(),
+                                              like.getGrain()));
+  return ShardingAttr::get(sharding.getContext(), dims, sharding.getKind(),
+                           sharding.getPartial());
 }
 
 double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
                                 ShardingAttr to, const AxisSizes &axes) {
   if (from == to)
     return 0;
-  double total = 0, part = partBytes(type, from, axes);
-  for (StringAttr axis : from.getPartial()) {
-    double n = axes.of(axis), share = (n - 1) / n * part;
-    if (llvm::is_contained(to.getPartial(), axis))
-      continue;
-    bool scatters = splitDim(to, axis) >= 0;
-    total += scatters ? share : 2 * share;
-    if (scatters)
-      part /= n;
+  ReshardMemory::Key key(
+      RankedTensorType::get(type.getShape(), type.getElementType()),
+      {from, to});
+  auto [it, isNew] = axes.reshards().bytes.try_emplace(key, 0.0);
+  if (isNew) {
+    const ReshardPlan *plan =
+        ReshardPlanner(axes).plan(type, withGrainsOf(from, to), to);
+    // What the search cannot number is as dear as sending the whole.
+    it->second =
+        plan ? plan->path.bytesSent : partBytes(type, ShardingAttr(), axes);
   }
-  for (DimShardingAttr dim : from.getDims())
-    for (StringAttr axis : dim.getAxes()) {
-      int64_t before = splitDim(from, axis), after = splitDim(to, axis);
-      double n = axes.of(axis);
-      if (before == after)
-        continue;
-      // A gather makes the whole of the part n times larger.
-      total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
-      if (after < 0)
-        part *= n;
-    }
-  return total;
+  return it->second;
 }
 
 //===----------------------------------------------------------------------===//
