@@ -71,7 +71,6 @@ private:
   LogicalResult convertOwn(OwnOp op);
   LogicalResult convertSlice(parc::SliceOp op);
   LogicalResult convertExtractSlice(tensor::ExtractSliceOp op);
-  LogicalResult convertInsertSlice(tensor::InsertSliceOp op);
   /// Starts of a part in the whole, less that of the part it is cut from.
   Value partStart(Location loc, ArrayAttr outer, ArrayAttr axes, int64_t extent,
                   int64_t grain);

@@ -107,8 +107,6 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
     return convertLinalg(linalg);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return convertExtractSlice(slice);
-  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
-    return convertInsertSlice(slice);
   // Made where they are needed.
   if (isa<tensor::EmptyOp>(op))
     return success();
@@ -334,63 +332,5 @@ LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   mapping.map(op.getResult(),
               map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
                                           input, indices)));
-  return success();
-}
-
-/// Each element is the source's where its index lies in the box, and otherwise
-/// the destination's. Outside, the source is read at its start and not used.
-LogicalResult RegionConverter::convertInsertSlice(tensor::InsertSliceOp op) {
-  Location loc = op.getLoc();
-  if (!op.hasUnitStride())
-    return op.emitOpError() << "expected strides of one";
-  Value source = get(op.getSource());
-  bool isNew = op.getDest().getDefiningOp<tensor::EmptyOp>();
-  if (!isNew && !fillOf(op.getDest()))
-    get(op.getDest());
-  auto type = cast<RankedTensorType>(convertType(op.getType()));
-  llvm::SmallBitVector dropped = op.getDroppedDims();
-  MapShell map(builder, loc, type, openSizes(op.getDest()));
-  OpBuilder &body = map.body;
-  SmallVector<Value> loops = map.indices(), indices;
-  Value inside;
-  for (auto [dim, offset] : llvm::enumerate(op.getMixedOffsets())) {
-    OpFoldResult size = op.getMixedSizes()[dim];
-    bool isWhole =
-        isConstantIntValue(offset, 0) &&
-        (isa<Value>(size) || getConstantIntValue(size) == type.getDimSize(dim));
-    if (isWhole) {
-      if (!dropped[dim])
-        indices.push_back(loops[dim]);
-      continue;
-    }
-    auto valueOf = [&](OpFoldResult part) -> Value {
-      if (auto value = dyn_cast<Value>(part))
-        return mapping.lookupOrDefault(value);
-      return arith::ConstantIndexOp::create(body, loc,
-                                            *getConstantIntValue(part));
-    };
-    Value at = arith::SubIOp::create(body, loc, loops[dim], valueOf(offset));
-    // As unsigned numbers those before the box are beyond it.
-    Value here = arith::CmpIOp::create(body, loc, arith::CmpIPredicate::ult, at,
-                                       valueOf(size));
-    inside = inside ? arith::AndIOp::create(body, loc, inside, here).getResult()
-                    : here;
-    if (dropped[dim])
-      continue;
-    Value zero = arith::ConstantIndexOp::create(body, loc, 0);
-    indices.push_back(
-        arith::SelectOp::create(body, loc, here, at, zero).getResult());
-  }
-  Value value =
-      rt::AtOp::create(body, loc, type.getElementType(), source, indices);
-  if (inside) {
-    Value before =
-        isNew ? arith::ConstantOp::create(
-                    body, loc, builder.getZeroAttr(type.getElementType()))
-                    .getResult()
-              : element(body, loc, op.getDest(), loops);
-    value = arith::SelectOp::create(body, loc, inside, value, before);
-  }
-  mapping.map(op.getResult(), map.finish(value));
   return success();
 }
