@@ -340,17 +340,19 @@ LogicalResult BodyPrinter::printIndex(Operation &op) {
            std::to_string(op.getAttrOfType<IntegerAttr>("grain").getInt()) +
            ")";
   } else {
-    std::string unused;
-    llvm::raw_string_ostream statements(unused);
+    std::string constant;
+    llvm::raw_string_ostream statements(constant);
     ScalarPrinter printer(statements, indent);
     for (Value operand : op.getOperands())
       printer.name(operand, get(operand));
     if (failed(printer.print(&op)))
       return failure();
     text = printer.bare(result);
-    // A long expression became a statement of its own.
-    if (!unused.empty()) {
-      os << unused;
+    // A long expression would become a constant of the printer's, whose name
+    // another one here may have: only its right side is taken.
+    if (!constant.empty()) {
+      StringRef right = StringRef(constant).split(" = ").second;
+      text = right.rtrim().drop_back().str();
     }
   }
   std::string name = scope.take("n");
