@@ -62,7 +62,7 @@ void ModelBuilder::declareParameters() {
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(spec.firstLayer),
                     builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
-                    /*sharding=*/nullptr);
+                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr);
   }
 }
 
@@ -199,7 +199,7 @@ void ModelBuilder::buildLoss(Value x) {
   Value logits = nn::LinearOp::create(builder, at("head"), type, x, weight,
                                       /*transposed=*/nullptr);
   ObserveOp::create(builder, at("logits"), builder.getStringAttr("logits"),
-                    logits);
+                    logits, /*fold=*/nullptr);
   // Sums over tokens and over the vocabulary need more than 8 bits.
   Type sum = getWideType();
   logits = convert("logits", logits, sum);
