@@ -359,7 +359,7 @@ TEST(BadConfig, WhichLayersHaveExperts) {
             "14:26: error: field 'decoder_sparse_step': expected a whole "
             "number from 1 to 2147483647, got 0\n");
   EXPECT_EQ(diagnose(edit(edit(kQwen3Moe, "_step\": 1", "_step\": 2"),
-                          "_layers\": 5", "_layers\": 66")),
+                          "_layers\": 5", "_layers\": 68")),
             "14:26: error: expected at most 64 runs of layers with and without "
             "experts, got more\n");
 }
