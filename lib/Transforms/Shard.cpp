@@ -111,6 +111,16 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   std::string reader = describe(operand.getOwner());
   if (isa<YieldOp>(operand.getOwner()))
     reader = "the next layer";
+  if (auto store = dyn_cast<StoreOp>(operand.getOwner());
+      store && from.isFlat() && !to.isFlat())
+    return (store.getParam() + " is used whole, its state lies in parts over " +
+            listed(from.getFlat()))
+        .str();
+  if (auto accumulate = dyn_cast<AccumulateOp>(operand.getOwner());
+      accumulate && to.isFlat() && !from.isFlat())
+    return (made + " leaves a sum of which " + accumulate.getParam() +
+            " keeps parts over " + listed(to.getFlat()))
+        .str();
   Axes reduced;
   for (StringAttr axis : from.getPartial())
     if (!llvm::is_contained(to.getPartial(), axis))
