@@ -109,8 +109,9 @@ std::string BugReport::errorsOf(const Plan &plan) {
 
 std::vector<int64_t> BugReport::observed(const std::string &name) {
   std::vector<int64_t> list;
-  for (Zp value : whole.observed.at(name).floats())
-    list.push_back(static_cast<int64_t>(value.v));
+  const auto &value = whole.observed.at(name);
+  for (int64_t i = 0; i < value.size(); ++i)
+    list.push_back(static_cast<int64_t>(value.floats()[i].v));
   return list;
 }
 
