@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Analysis/Layouts.h"
+#include "parc/Analysis/ReshardPlanner.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -25,6 +26,19 @@ struct ReshardMemory {
   DenseMap<Key, double> bytes;
 };
 } // namespace mlir::parc
+
+/// `dp.1` is a part of `dp`.
+static bool isPartOfAxis(StringRef name, StringRef axis) {
+  return name.consume_front(axis) && name.starts_with(".");
+}
+
+SmallVector<StringRef, 2> mlir::parc::partsOfAxis(MeshOp mesh, StringRef axis) {
+  SmallVector<StringRef, 2> parts;
+  for (auto name : mesh.getAxes().getAsRange<StringAttr>())
+    if (name == axis || isPartOfAxis(name.getValue(), axis))
+      parts.push_back(name.getValue());
+  return parts;
+}
 
 AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
     : memory(std::make_shared<ReshardMemory>()) {
@@ -53,7 +67,13 @@ AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
 
 int64_t AxisSizes::of(StringRef axis) const {
   auto it = sizes.find(axis);
-  return it == sizes.end() ? 1 : it->second;
+  if (it != sizes.end())
+    return it->second;
+  int64_t product = 1;
+  for (const std::string &name : order)
+    if (isPartOfAxis(name, axis))
+      product *= sizes.lookup(name);
+  return product;
 }
 
 int64_t AxisSizes::strideOf(StringRef axis) const {
@@ -110,6 +130,15 @@ RankedTensorType mlir::parc::localType(RankedTensorType type,
                          ? shape[index] / axes.product(dim.getAxes())
                          : ShapedType::kDynamic;
     }
+  if (sharding && sharding.isFlat()) {
+    int64_t elements = 1, parts = axes.product(sharding.getFlat());
+    for (int64_t size : shape)
+      elements = ShapedType::isDynamic(size) || ShapedType::isDynamic(elements)
+                     ? ShapedType::kDynamic
+                     : elements * size;
+    bool even = !ShapedType::isDynamic(elements) && elements % parts == 0;
+    shape.assign(1, even ? elements / parts : ShapedType::kDynamic);
+  }
   return RankedTensorType::get(shape, type.getElementType());
 }
 
@@ -126,6 +155,8 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
         sharding ? axes.product(sharding.getDims()[index].getAxes()) : 1;
     bytes *= size / parts;
   }
+  if (sharding)
+    bytes /= axes.product(sharding.getFlat());
   return bytes;
 }
 
@@ -133,16 +164,20 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// The dimension of `sharding` that `axis` splits, or -1.
+/// The dimension of `sharding` that `axis` splits, or -1; for a flat axis the
+/// rank.
 static int64_t splitDim(ShardingAttr sharding, StringAttr axis) {
   for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
     if (llvm::is_contained(dim.getAxes(), axis))
       return index;
+  if (llvm::is_contained(sharding.getFlat(), axis))
+    return sharding.getDims().size();
   return -1;
 }
 
-double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
-                                ShardingAttr to, const AxisSizes &axes) {
+/// As reshardBytes, axis by axis, where one side is flat.
+static double flatReshardBytes(RankedTensorType type, ShardingAttr from,
+                               ShardingAttr to, const AxisSizes &axes) {
   if (from == to)
     return 0;
   double total = 0, part = partBytes(type, from, axes);
@@ -155,18 +190,54 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
     if (scatters)
       part /= n;
   }
+  auto move = [&](StringAttr axis) {
+    int64_t before = splitDim(from, axis), after = splitDim(to, axis);
+    double n = axes.of(axis);
+    if (before == after)
+      return;
+    // A gather makes the whole of the part n times larger.
+    total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
+    if (after < 0)
+      part *= n;
+  };
+  for (StringAttr axis : from.getFlat())
+    move(axis);
   for (DimShardingAttr dim : from.getDims())
-    for (StringAttr axis : dim.getAxes()) {
-      int64_t before = splitDim(from, axis), after = splitDim(to, axis);
-      double n = axes.of(axis);
-      if (before == after)
-        continue;
-      // A gather makes the whole of the part n times larger.
-      total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
-      if (after < 0)
-        part *= n;
-    }
+    for (StringAttr axis : dim.getAxes())
+      move(axis);
   return total;
+}
+
+/// `sharding` with the grains of `other` where both split a dimension.
+static ShardingAttr withGrainsOf(ShardingAttr sharding, ShardingAttr other) {
+  SmallVector<DimShardingAttr> dims;
+  for (auto [dim, like] : llvm::zip(sharding.getDims(), other.getDims()))
+    dims.push_back(dim.empty() || like.empty()
+                       ? dim
+                       : DimShardingAttr::get(dim.getContext(), dim.getAxes(),
+                                              like.getGrain()));
+  return ShardingAttr::get(sharding.getContext(), dims, sharding.getKind(),
+                           sharding.getPartial());
+}
+
+double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
+                                ShardingAttr to, const AxisSizes &axes) {
+  if (from == to)
+    return 0;
+  if (from.isFlat() || to.isFlat())
+    return flatReshardBytes(type, from, to, axes);
+  ReshardMemory::Key key(
+      RankedTensorType::get(type.getShape(), type.getElementType()),
+      {from, to});
+  auto [it, isNew] = axes.reshards().bytes.try_emplace(key, 0.0);
+  if (isNew) {
+    const ReshardPlan *plan =
+        ReshardPlanner(axes).plan(type, withGrainsOf(from, to), to);
+    // What the search cannot number is as dear as sending the whole.
+    it->second =
+        plan ? plan->path.bytesSent : partBytes(type, ShardingAttr(), axes);
+  }
+  return it->second;
 }
 
 //===----------------------------------------------------------------------===//

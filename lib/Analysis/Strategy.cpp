@@ -99,6 +99,8 @@ void Planner::placeSequence() {
   Axes split = freeParts("cp");
   if (split.empty())
     return;
+  for (StringAttr axis : split)
+    propagation.addDataAxis(axis);
   llvm::SmallDenseSet<unsigned> inputs;
   for (StepOp step : module.getOps<StepOp>())
     for (Value input : step.getMicro().getArguments())

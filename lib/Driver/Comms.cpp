@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::driver;
@@ -47,7 +49,7 @@ public:
 private:
   void walkRole(RoleOp role);
   void walkRegion(Region &region, StringRef direction, const CommRow &base);
-  void addCollective(Operation *op, CommRow row);
+  std::optional<CommRow> collective(Operation *op, CommRow row);
   void addTransfers(RoleOp role, Region &region, int64_t sends, bool forward,
                     const CommRow &base);
   void addTransfer(Value value, StringRef kind, int64_t stages, CommRow row);
@@ -115,7 +117,7 @@ void Collector::finish(CommRow row) {
     report.rows.push_back(std::move(row));
 }
 
-void Collector::addCollective(Operation *op, CommRow row) {
+std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   ArrayAttr axes = op->getAttrOfType<ArrayAttr>("axes");
   for (StringRef axis : axes.getAsValueRange<StringAttr>()) {
     row.members *= extents.sizes().of(axis);
@@ -138,7 +140,7 @@ void Collector::addCollective(Operation *op, CommRow row) {
     row.dim = exchange.getSplitDim();
   }
   if (row.members < 2)
-    return;
+    return std::nullopt;
   setType(row, whole.getType());
   std::optional<int64_t> elements = extents.elements(whole);
   row.known = elements.has_value();
@@ -146,12 +148,20 @@ void Collector::addCollective(Operation *op, CommRow row) {
   row.why = printable(op->getAttrOfType<StringAttr>("why").getValue());
   row.name = locationName(op->getLoc());
   row.location = locationText(op->getLoc());
-  finish(std::move(row));
+  return row;
+}
+
+/// Values of one bucket travel as one.
+static void join(CommRow &bucket, const CommRow &row) {
+  bucket.elements += row.elements;
+  bucket.known &= row.known;
+  ++bucket.values;
 }
 
 void Collector::walkRegion(Region &region, StringRef direction,
                            const CommRow &base) {
-  for (Block &block : region)
+  for (Block &block : region) {
+    std::map<int64_t, CommRow> buckets;
     for (Operation &op : block) {
       if (auto stack = dyn_cast<StackOp>(op)) {
         CommRow inner = base;
@@ -166,10 +176,21 @@ void Collector::walkRegion(Region &region, StringRef direction,
       }
       if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
         continue;
-      CommRow row = base;
-      row.direction = direction.str();
-      addCollective(&op, std::move(row));
+      CommRow made = base;
+      made.direction = direction.str();
+      std::optional<CommRow> row = collective(&op, std::move(made));
+      auto bucket = op.getAttrOfType<IntegerAttr>("bucket");
+      if (row && !bucket)
+        finish(std::move(*row));
+      if (!row || !bucket)
+        continue;
+      auto [found, isNew] = buckets.try_emplace(bucket.getInt(), *row);
+      if (!isNew)
+        join(found->second, *row);
     }
+    for (auto &[number, row] : buckets)
+      finish(std::move(row));
+  }
 }
 
 void Collector::addTransfer(Value value, StringRef kind, int64_t count,

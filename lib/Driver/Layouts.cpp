@@ -47,6 +47,8 @@ std::string ValueLayout::axesText() const {
   });
   if (!partial.empty())
     os << (dims.empty() ? "" : "; ") << "partial " << llvm::join(partial, "+");
+  if (!flat.empty())
+    os << "; flat " << llvm::join(flat, "+");
   return text.empty() ? "-" : text;
 }
 
@@ -126,6 +128,11 @@ static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
     for (StringAttr axis : sharding.getPartial())
       if (axes.of(axis.getValue()) > 1)
         layout.partial.push_back(axis.str());
+  if (sharding)
+    for (StringAttr axis : sharding.getFlat())
+      layout.flat.push_back(axis.str());
+  if (sharding)
+    layout.flatParts = axes.product(sharding.getFlat());
   return layout;
 }
 
@@ -197,6 +204,7 @@ static llvm::json::Value toJSON(const ValueLayout &layout) {
                             {"dtype", layout.dtype},
                             {"dims", std::move(dims)},
                             {"partial", llvm::json::Array(layout.partial)},
+                            {"flat", llvm::json::Array(layout.flat)},
                             {"location", layout.location}};
   if (layout.layers)
     object["layers"] = layout.layers;

@@ -109,7 +109,7 @@ std::string BugReport::errorsOf(const Plan &plan) {
 
 std::vector<int64_t> BugReport::observed(const std::string &name) {
   std::vector<int64_t> list;
-  const eval::Tensor<Zp> &value = whole.observed.at(name);
+  const auto &value = whole.observed.at(name);
   for (int64_t i = 0; i < value.size(); ++i)
     list.push_back(static_cast<int64_t>(value.floats()[i].v));
   return list;
@@ -278,7 +278,8 @@ TEST_F(BugReport, BR15_GradientOfAnEmbedding) {
   EXPECT_LT(used.size(), 64u);
   for (int64_t row = 0; row < 64; ++row)
     for (int64_t column = 0; column < 8; ++column)
-      EXPECT_EQ(grad->floats()[row * 8 + column].v != 0, used.count(row) == 1);
+      EXPECT_EQ(grad->floats()[row * 8 + column].v != 0,
+                used.count(row) == 1);
 }
 
 TEST_F(BugReport, BR19_VocabulariesThatDoNotDivide) {

@@ -214,6 +214,7 @@ LogicalResult mlir::parc::equiv::shard(ModuleOp module, const Plan &plan) {
   ShardOptions sharding;
   sharding.strategy = plan.strategy;
   sharding.microBatches = plan.microBatches;
+  sharding.zero = plan.zero;
   sharding.sequenceParallel = plan.options.sequenceParallel;
   sharding.contextKind = plan.options.contextKind;
   sharding.expertAxes = plan.options.expertAxes;

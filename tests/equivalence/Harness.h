@@ -90,6 +90,8 @@ struct Plan {
   std::string rule = "1f1b";
   /// Whether the built-in strategy places what no pin does.
   bool strategy = false;
+  /// ZeRO's stage.
+  int64_t zero = 0;
   /// For the strategy.
   StrategyOptions options = {};
 };

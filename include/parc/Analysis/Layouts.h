@@ -30,6 +30,7 @@ public:
   /// Without a mesh op every axis has size 1.
   AxisSizes(ModuleOp module, int64_t microBatches);
 
+  /// Of an axis that `splitAxis` split, the size that it had.
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
   /// By how much the numbers of neighbours along the axis differ.
@@ -51,6 +52,9 @@ private:
   SmallVector<std::string> order;
   std::shared_ptr<ReshardMemory> memory;
 };
+
+/// The axes of a mesh that `axis` is or was split into, major to minor.
+SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
 
 /// True where all parts of a dimension of `size` have the same extent.
 bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);
