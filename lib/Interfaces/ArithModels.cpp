@@ -88,6 +88,11 @@ struct ConstantSharding
     auto type = dyn_cast<RankedTensorType>(types.front());
     TypedAttr element = getSplat(op);
     Location loc = op->getLoc();
+    // Other constants are whole on every rank, and say their type twice.
+    auto elements =
+        dyn_cast<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+    if (type && !element && elements)
+      return arith::ConstantOp::create(builder, loc, elements.reshape(type));
     if (!type || !element)
       return cloneWithTypes(builder, op, operands, types);
     if (type.hasStaticShape())
