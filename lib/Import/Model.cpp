@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -227,11 +228,11 @@ static bool fits(ArrayRef<int64_t> sizes) {
   return product < (int64_t{1} << 62);
 }
 
-/// Three digits at most: "0.8".
-static std::string shorten(double number) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.3g", number);
-  return text;
+/// A factor as it was written, as far as six digits tell.
+static std::string text(double value) {
+  std::string result;
+  llvm::raw_string_ostream(result) << llvm::format("%g", value);
+  return result;
 }
 
 /// Sizes of queues; a fault where an expert could take no token at all.
@@ -260,9 +261,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   if (capacity < 1.0) {
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
-        << shorten(capacity) << ": a capacity factor of "
-        << shorten(routing.capacityFactor) << " x " << batch.sequence
-        << " tokens x " << experts.perToken << " choices / " << experts.count
+        << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
+        << text(routing.capacityFactor)
+        << " x " << batch.sequence << " tokens x " << experts.perToken
+        << " choices / " << experts.count
         << " experts; raise --capacity-factor or --seq";
     return failure();
   }

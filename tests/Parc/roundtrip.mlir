@@ -56,7 +56,7 @@ parc.step @train inputs ["x"] micro {
   %7 = parc.own %6 over ["tp"] : tensor<2x6xf32>
   %counts = arith.constant dense<2> : tensor<8xi64>
   // CHECK: parc.check_load %{{.*}} limit %{{.*}} : tensor<8xi64>
-  %8 = parc.check_load %counts limit %s : tensor<8xi64>
+  %9 = parc.check_load %counts limit %s : tensor<8xi64>
   %zero = arith.constant dense<0.0> : tensor<f32>
   parc.yield %zero, %zero : tensor<f32>, tensor<f32>
   // CHECK: scalars ["lr"] results ["loss"] update {

@@ -43,8 +43,8 @@ parc.step @train inputs ["tokens"] micro {
   %value = parc.load @w : tensor<3x5xf64>
   // ALL: %[[NEXT:.*]] = arith.subf {{.*}} : tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
   %next = arith.subf %value, %grad : tensor<3x5xf64>
-  // ONE: %[[ALL:.*]] = parc.reshard %[[NEXT]] why "w is used whole, its state lies in parts over dp" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
-  // ONE: parc.store @w, %[[ALL]]
+  // ONE: %[[GOT:.*]] = parc.reshard %[[NEXT]] why "w is used whole, its state lies in parts over dp" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
+  // ONE: parc.store @w, %[[GOT]]
   // THREE: parc.store @w, %[[NEXT]]
   parc.store @w, %next : tensor<3x5xf64>
   // The sum of all ranks has a place of its own where the slot has another.

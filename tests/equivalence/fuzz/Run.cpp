@@ -21,6 +21,7 @@
 using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::fuzz;
+using mlir::parc::equiv::Zp;
 
 namespace {
 
@@ -34,8 +35,6 @@ public:
   MLIRContext &context() { return session->context; }
   std::string text() { return errors; }
 
-  driver::Compilation compilation;
-
 private:
   void addRule();
 
@@ -45,6 +44,10 @@ private:
   driver::Reporter reporter{errorStream, /*color=*/false};
   std::optional<driver::CommandLine> line;
   std::optional<driver::Session> session;
+
+public:
+  /// Lives in the session's context.
+  driver::Compilation compilation;
 };
 
 } // namespace
