@@ -18,8 +18,15 @@ using namespace mlir::parc;
 
 void AllReduceOp::build(OpBuilder &builder, OperationState &state,
                         ReductionKind kind, Value input, ArrayAttr axes,
-                        StringAttr why) {
+                        WhyAttr why) {
   build(builder, state, input.getType(), kind, input, axes, why, nullptr);
+}
+
+void AllReduceOp::build(OpBuilder &builder, OperationState &state,
+                        ReductionKind kind, Value input, ArrayAttr axes,
+                        StringAttr why) {
+  build(builder, state, kind, input, axes,
+        WhyAttr::get(builder.getContext(), why.getValue()));
 }
 
 LogicalResult AllToAllOp::verify() {

@@ -65,12 +65,14 @@ def Parc_AllReduceOp : Parc_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
     ```
   }];
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
-                       StrArrayAttr:$axes, StrAttr:$why,
+                       StrArrayAttr:$axes, Parc_Why:$why,
                        OptionalAttr<DenseI64ArrayAttr>:$stages);
   let assemblyFormat = [{
-    $kind $input `over` $axes (`stages` $stages^)? `why` $why attr-dict `:` type($result)
+    $kind $input `over` $axes (`stages` $stages^)? `why` custom<Why>($why) attr-dict `:` type($result)
   }];
   let builders = [OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
+                                 "ArrayAttr":$axes, "WhyAttr":$why)>,
+                  OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
                                  "ArrayAttr":$axes, "StringAttr":$why)>];
 }
 
@@ -89,10 +91,10 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why);
   let assemblyFormat = [{
     $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
 }
 
@@ -110,10 +112,10 @@ def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
                        I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why);
   let assemblyFormat = [{
     $kind $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
 }
 
@@ -141,12 +143,12 @@ def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
                        I64Attr:$split_dim, I64Attr:$split_extent,
                        DefaultValuedAttr<I64Attr, "1">:$split_grain,
                        DefaultValuedAttr<StrArrayAttr, "{}">:$split_outer,
-                       StrArrayAttr:$axes, StrAttr:$why);
+                       StrArrayAttr:$axes, Parc_Why:$why);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
     (`outer` $gather_outer^)? `split` $split_dim `of` $split_extent
     (`by` $split_grain^)? (`below` $split_outer^)? `over` $axes
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
   let hasVerifier = 1;
 }

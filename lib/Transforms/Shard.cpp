@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 #include "parc/Analysis/Strategy.h"
 #include "parc/Transforms/Passes.h"
@@ -91,14 +92,6 @@ void Sharder::setLayout(Value value, ShardingAttr sharding) {
                               .reshape(cast<ShapedType>(value.getType())));
 }
 
-static std::string listed(ArrayRef<StringAttr> axes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(
-      axes, os, [&](StringAttr axis) { os << axis.getValue(); }, "+");
-  return text;
-}
-
 std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
                             ShardingAttr to) {
   Operation *producer = operand.get().getDefiningOp();
@@ -112,12 +105,12 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
       reduced.push_back(axis);
   if (!reduced.empty()) {
     std::string kind = stringifyReductionKind(from.getKind()).str();
-    return made + " leaves a partial " + kind + " over " + listed(reduced) +
-           ", which " + reader + " reads whole";
+    return made + " leaves a partial " + kind + " over " +
+           axesText(reduced, axes) + ", which " + reader + " reads whole";
   }
   if (to.isPartial() && !from.isPartial())
-    return made + " is added to a partial sum over " + listed(to.getPartial()) +
-           " by " + reader;
+    return made + " is added to a partial sum over " +
+           axesText(to.getPartial(), axes) + " by " + reader;
   return made + " is laid out otherwise than " + reader + " reads it";
 }
 
@@ -156,9 +149,10 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   auto type = cast<RankedTensorType>(value.getType());
   Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
   if (!result) {
-    result = ReshardOp::create(
-        builder, value.getLoc(), withSharding(type, wanted), value,
-        builder.getStringAttr(reason(operand, have, wanted)));
+    result = ReshardOp::create(builder, value.getLoc(),
+                               withSharding(type, wanted), value,
+                               whyOf(operand, reason(operand, have, wanted),
+                                     have, wanted, propagation));
     ++numReshards;
   }
   known.push_back(result);
