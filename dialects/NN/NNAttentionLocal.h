@@ -56,6 +56,10 @@ void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
     op.getBatchStartMutable().assign(start);
     return;
   }
+  if (factor == AttentionFactors::Query) {
+    op.getQueryStartMutable().assign(start);
+    return;
+  }
   if (factor == AttentionFactors::Member) {
     setMemberStart(op, start);
     return;

@@ -46,12 +46,17 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
   let summary = "how a tensor lies on the mesh";
   let description = [{
     For each dimension the axes that split it, and the axes over which the
-    value is still to be reduced. What is not named is replicated.
+    value is still to be reduced. What is not named is replicated. `flat` axes
+    cut what the dimensions leave: the local part, of `n` elements in row-major
+    order, lies in `P` equal pieces, piece `i` of elements `floor(i*n/P)` to
+    `floor((i+1)*n/P)`. The local type is then of rank one. Only ops that treat
+    all elements alike can work on it; so the state of an optimizer lies.
 
     Example:
     ```mlir
     #parc.sharding<[{"dp", "mb"}, {}, {"tp" : 128} ]>
     #parc.sharding<[{"dp"}, {} ], partial sum {"tp"}>
+    #parc.sharding<[{"tp"}, {} ], flat {"dp"}>
     ```
     As the encoding of a tensor type it is a fact about the value; as an
     attribute of `parc.param` or `parc.constraint` it is a wish that
@@ -63,7 +68,12 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
   }];
   let parameters = (ins ArrayRefParameter<"DimShardingAttr">:$dims,
                         DefaultValuedParameter<"ReductionKind", "ReductionKind::Sum">:$kind,
-                        OptionalArrayRefParameter<"StringAttr">:$partial);
+                        OptionalArrayRefParameter<"StringAttr">:$partial,
+                        OptionalArrayRefParameter<"StringAttr">:$flat);
+  let builders = [AttrBuilder<(ins "ArrayRef<DimShardingAttr>":$dims,
+      "ReductionKind":$kind, "ArrayRef<StringAttr>":$partial), [{
+    return $_get($_ctxt, dims, kind, partial, ArrayRef<StringAttr>());
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -75,7 +85,9 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
     /// The same dimensions with nothing partial.
     ShardingAttr withoutPartial() const;
     ShardingAttr withPartial(ReductionKind kind, ArrayRef<StringAttr> axes) const;
-    /// True where `axis` splits a dimension.
+    bool isFlat() const { return !getFlat().empty(); }
+    ShardingAttr withFlat(ArrayRef<StringAttr> axes) const;
+    /// True where `axis` splits a dimension, or what the dimensions leave.
     bool splits(StringRef axis) const;
   }];
 }

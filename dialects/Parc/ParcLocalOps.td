@@ -81,7 +81,8 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   let description = [{
     `dim` is split over `axes` (the minor-most of those that split it): a
     part of `extent` elements with `grain` becomes whole. `outer` are the axes
-    that still split the dimension afterwards. Local types; made by
+    that still split the dimension afterwards. `size` is the extent where that
+    is no constant (`extent` is 0 then); it is the same on all members. Local types; made by
     `parc-local`, equal to ncclAllGather (a broadcast a member where uneven).
 
     Example:
@@ -91,11 +92,17 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
     `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "IntegerAttr":$dim,
+      "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
+    build($_builder, $_state, result, input, dim, extent, grain, axes, outer, why, Value());
+  }]>];
 }
 
 def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
@@ -112,11 +119,17 @@ def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
                        I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $kind $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    $kind $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
     `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "ReductionKindAttr":$kind, "Value":$input,
+      "IntegerAttr":$dim, "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
+    build($_builder, $_state, result, kind, input, dim, extent, grain, axes, outer, why, Value());
+  }]>];
 }
 
 def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
@@ -165,11 +178,17 @@ def Parc_SliceOp : Parc_CollectiveOp<"slice", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
     attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "IntegerAttr":$dim,
+      "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer), [{
+    build($_builder, $_state, result, input, dim, extent, grain, axes, outer, Value());
+  }]>];
 }
 
 def Parc_OwnOp : Parc_CollectiveOp<"own", [Pure, SameOperandsAndResultType]> {

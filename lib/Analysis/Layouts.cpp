@@ -28,6 +28,19 @@ struct ReshardMemory {
 };
 } // namespace mlir::parc
 
+/// `dp.1` is a part of `dp`.
+static bool isPartOfAxis(StringRef name, StringRef axis) {
+  return name.consume_front(axis) && name.starts_with(".");
+}
+
+SmallVector<StringRef, 2> mlir::parc::partsOfAxis(MeshOp mesh, StringRef axis) {
+  SmallVector<StringRef, 2> parts;
+  for (auto name : mesh.getAxes().getAsRange<StringAttr>())
+    if (name == axis || isPartOfAxis(name.getValue(), axis))
+      parts.push_back(name.getValue());
+  return parts;
+}
+
 AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
     : memory(std::make_shared<ReshardMemory>()) {
   for (MeshOp mesh : module.getOps<MeshOp>()) {
@@ -55,7 +68,13 @@ AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
 
 int64_t AxisSizes::of(StringRef axis) const {
   auto it = sizes.find(axis);
-  return it == sizes.end() ? 1 : it->second;
+  if (it != sizes.end())
+    return it->second;
+  int64_t product = 1;
+  for (const std::string &name : order)
+    if (isPartOfAxis(name, axis))
+      product *= sizes.lookup(name);
+  return product;
 }
 
 int64_t AxisSizes::strideOf(StringRef axis) const {
@@ -156,6 +175,9 @@ std::string mlir::parc::layoutText(ShardingAttr sharding,
     if (SmallVector<StringAttr> axes = used(dim.getAxes()); !axes.empty())
       text += (text.empty() ? "dimension " : ", dimension ") +
               std::to_string(index) + " split over " + axesText(axes, sizes);
+  if (SmallVector<StringAttr> axes = used(sharding.getFlat()); !axes.empty())
+    text += (text.empty() ? "a list cut over " : ", a list cut over ") +
+            axesText(axes, sizes);
   if (SmallVector<StringAttr> axes = used(sharding.getPartial()); !axes.empty())
     text += (text.empty() ? "a partial " : ", a partial ") +
             stringifyReductionKind(sharding.getKind()).str() + " over " +
@@ -184,6 +206,15 @@ RankedTensorType mlir::parc::localType(RankedTensorType type,
                          ? shape[index] / axes.product(dim.getAxes())
                          : ShapedType::kDynamic;
     }
+  if (sharding && sharding.isFlat()) {
+    int64_t elements = 1, parts = axes.product(sharding.getFlat());
+    for (int64_t size : shape)
+      elements = ShapedType::isDynamic(size) || ShapedType::isDynamic(elements)
+                     ? ShapedType::kDynamic
+                     : elements * size;
+    bool even = !ShapedType::isDynamic(elements) && elements % parts == 0;
+    shape.assign(1, even ? elements / parts : ShapedType::kDynamic);
+  }
   return RankedTensorType::get(shape, type.getElementType());
 }
 
@@ -204,7 +235,7 @@ int64_t mlir::parc::largestPart(RankedTensorType type, ShardingAttr sharding,
     }
     elements *= extent;
   }
-  return elements;
+  return llvm::divideCeil(elements, axes.product(sharding.getFlat()));
 }
 
 double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
@@ -215,6 +246,8 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
         sharding ? axes.product(sharding.getDims()[index].getAxes()) : 1;
     bytes *= size / parts;
   }
+  if (sharding)
+    bytes /= axes.product(sharding.getFlat());
   return bytes;
 }
 
@@ -222,11 +255,14 @@ double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
 // Costs
 //===----------------------------------------------------------------------===//
 
-/// The dimension of `sharding` that `axis` splits, or -1.
+/// The dimension of `sharding` that `axis` splits, or -1; for a flat axis the
+/// rank.
 static int64_t splitDim(ShardingAttr sharding, StringAttr axis) {
   for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
     if (llvm::is_contained(dim.getAxes(), axis))
       return index;
+  if (llvm::is_contained(sharding.getFlat(), axis))
+    return sharding.getDims().size();
   return -1;
 }
 
@@ -244,17 +280,21 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
     if (scatters)
       part /= n;
   }
+  auto move = [&](StringAttr axis) {
+    int64_t before = splitDim(from, axis), after = splitDim(to, axis);
+    double n = axes.of(axis);
+    if (before == after)
+      return;
+    // A gather makes the whole of the part n times larger.
+    total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
+    if (after < 0)
+      part *= n;
+  };
+  for (StringAttr axis : from.getFlat())
+    move(axis);
   for (DimShardingAttr dim : from.getDims())
-    for (StringAttr axis : dim.getAxes()) {
-      int64_t before = splitDim(from, axis), after = splitDim(to, axis);
-      double n = axes.of(axis);
-      if (before == after)
-        continue;
-      // A gather makes the whole of the part n times larger.
-      total += after < 0 ? (n - 1) * part : (n - 1) / n * part;
-      if (after < 0)
-        part *= n;
-    }
+    for (StringAttr axis : dim.getAxes())
+      move(axis);
   return total;
 }
 

@@ -278,11 +278,15 @@ void Propagation::placeFitting(Value value, unsigned dim,
     place(value, dim, axis);
 }
 
+bool Propagation::isDataAxis(StringRef axis) const {
+  auto name = StringAttr::get(context, axis);
+  return dataAxes.contains(axis) ||
+         llvm::any_of(inputs, [&](unsigned row) { return inRow(row, name); });
+}
+
 bool Propagation::keeps(StringAttr axis) const {
-  if (kept.contains(axis.getValue()))
-    return true;
-  // order-free: any row will do.
-  return llvm::none_of(inputs, [&](unsigned row) { return inRow(row, axis); });
+  return kept.contains(axis.getValue()) ||
+         llvm::none_of(inputs, [&](unsigned row) { return inRow(row, axis); });
 }
 
 //===----------------------------------------------------------------------===//

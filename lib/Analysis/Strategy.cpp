@@ -105,6 +105,8 @@ void Planner::placeSequence() {
   if (split.empty())
     return;
   propagation.setOrigin("cp splits the sequence");
+  for (StringAttr axis : split)
+    propagation.addDataAxis(axis);
   llvm::SmallDenseSet<unsigned> inputs;
   for (StepOp step : module.getOps<StepOp>())
     for (Value input : step.getMicro().getArguments())

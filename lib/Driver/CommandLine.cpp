@@ -67,10 +67,13 @@ constexpr FlagSpec kFlags[] = {
     {"clip", true, kPlans},
     {"sp", false, kPlans},
     {"cp-kind", true, kPlans},
+    {"cp-split", true, kPlans},
     {"ep", true, kPlans},
     {"moe", true, kBuilds},
     {"moe-buffer-factor", true, kBuilds},
     {"capacity-factor", true, kBuilds},
+    {"zero", true, kPlans},
+    {"zero-group", true, kPlans},
     {"rank", true, bit(Verb::Show)},
     {"stage", true, bit(Verb::Show)},
 };
@@ -397,11 +400,14 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --mesh tp=8,pp=16,dp=4 | 8x16x4                                     [the model's, else 1x1x1]
   --sp                       sequence parallel on tp                                       [off]
   --cp-kind ring|all-gather|ulysses    by bytes among those legal                         [auto]
+  --cp-split balanced|contiguous   equal work under a causal mask                     [balanced]
   --ep N                     experts over cp, then dp; needs --sp where tp > 1               [1]
   --schedule gpipe|1f1b                                                                  [1f1b]
   --batch N  --seq N         global sequences; tokens each         [4*pp*dp; min(max, 8192)]
   --micro-batches N          per replica                              [one sequence in each]
   --dtype bf16|f32|f64                                                         [the model's]
+  --zero 0|1|2|3             1 moves what 0 moves, and holds less            [1 if dp > 1]
+  --zero-group N             split in groups of N, copies across                   [dp x cp]
   --rank-order tp-cp-dp-pp   fastest first                                     [tp-cp-dp-pp]
   --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
   --moe dropless|capacity    capacity: what exceeds an expert's share is dropped    [dropless]

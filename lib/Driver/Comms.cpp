@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::driver;
@@ -91,7 +93,7 @@ public:
 private:
   void walkRole(RoleOp role);
   void walkRegion(Region &region, StringRef direction, const CommRow &base);
-  void addCollective(Operation *op, CommRow row);
+  std::optional<CommRow> collective(Operation *op, CommRow row);
   void addTransfers(RoleOp role, Region &region, int64_t sends, bool forward,
                     const CommRow &base);
   void addTransfer(Value value, StringRef kind, int64_t stages, CommRow row);
@@ -118,9 +120,11 @@ void Collector::setType(CommRow &row, Type type) const {
 void Collector::setWhy(CommRow &row, WhyAttr why) const {
   row.why = printable(why.getText());
   row.value = printable(why.getValue());
+  row.because.clear();
   for (StringAttr origin : why.getBecause())
     row.because.push_back(printable(origin.getValue()));
   row.bytesStated = why.getBytes();
+  row.shape = row.from = row.to = "";
   if (RankedTensorType type = why.getType()) {
     llvm::raw_string_ostream os(row.shape);
     for (int64_t size : type.getShape())
@@ -180,7 +184,7 @@ void Collector::finish(CommRow row) {
     report.rows.push_back(std::move(row));
 }
 
-void Collector::addCollective(Operation *op, CommRow row) {
+std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   ArrayAttr axes = op->getAttrOfType<ArrayAttr>("axes");
   SmallVector<StringAttr> names(axes.getAsRange<StringAttr>());
   row.members *= extents.sizes().product(names);
@@ -202,7 +206,7 @@ void Collector::addCollective(Operation *op, CommRow row) {
     row.dim = exchange.getSplitDim();
   }
   if (row.members < 2)
-    return;
+    return std::nullopt;
   setType(row, whole.getType());
   std::optional<int64_t> elements = extents.elements(whole);
   row.known = elements.has_value();
@@ -211,12 +215,21 @@ void Collector::addCollective(Operation *op, CommRow row) {
     setWhy(row, why);
   row.name = locationName(op->getLoc());
   row.location = locationText(op->getLoc());
-  finish(std::move(row));
+  return row;
+}
+
+/// Values of one bucket travel as one.
+static void join(CommRow &bucket, const CommRow &row) {
+  bucket.elements += row.elements;
+  bucket.known &= row.known;
+  ++bucket.values;
 }
 
 void Collector::walkRegion(Region &region, StringRef direction,
                            const CommRow &base) {
-  for (Block &block : region)
+  for (Block &block : region) {
+    std::map<int64_t, CommRow> buckets;
+    std::map<int64_t, WhyAttr> reasons;
     for (Operation &op : block) {
       if (auto stack = dyn_cast<StackOp>(op)) {
         CommRow inner = base;
@@ -231,10 +244,26 @@ void Collector::walkRegion(Region &region, StringRef direction,
       }
       if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
         continue;
-      CommRow row = base;
-      row.direction = direction.str();
-      addCollective(&op, std::move(row));
+      CommRow made = base;
+      made.direction = direction.str();
+      std::optional<CommRow> row = collective(&op, std::move(made));
+      auto bucket = op.getAttrOfType<IntegerAttr>("bucket");
+      if (row && !bucket)
+        finish(std::move(*row));
+      if (!row || !bucket)
+        continue;
+      auto why = op.getAttrOfType<WhyAttr>("why");
+      auto [found, isNew] = buckets.try_emplace(bucket.getInt(), *row);
+      WhyAttr &reason = reasons[bucket.getInt()];
+      if (!isNew)
+        join(found->second, *row);
+      reason = isNew ? why : reason.mergedWith(why);
     }
+    for (auto &[number, row] : buckets) {
+      setWhy(row, reasons[number]);
+      finish(std::move(row));
+    }
+  }
 }
 
 void Collector::addTransfer(Value value, StringRef kind, int64_t count,

@@ -63,6 +63,8 @@ void mlir::parc::driver::printComms(const CommReport &report,
     if (!isOn(row, stage))
       continue;
     std::string where = row.name.empty() ? row.location : row.name;
+    if (row.values > 1)
+      where += " and " + std::to_string(row.values - 1) + " more";
     if (!row.stack.empty())
       where += ", each of " + row.stack;
     columns(row.kind, llvm::join(row.axes, "+"), row.direction,
@@ -127,6 +129,7 @@ llvm::json::Value mlir::parc::driver::rowToJSON(const CommRow &row) {
       {"count_per_micro_batch", row.perMicroBatch},
       {"count_per_step", row.perStep},
       {"dtype", row.dtype},
+      {"values", row.values},
       {"why", row.why},
       {"because", llvm::json::Array(row.because)},
       {"value", row.value},

@@ -47,6 +47,8 @@ std::string ValueLayout::axesText() const {
   });
   if (!partial.empty())
     os << (dims.empty() ? "" : "; ") << "partial " << llvm::join(partial, "+");
+  if (!flat.empty())
+    os << "; flat " << llvm::join(flat, "+");
   return text.empty() ? "-" : text;
 }
 
@@ -130,6 +132,10 @@ static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
   }
   if (sharding)
     layout.partial = readableAxes(usedAxes(sharding.getPartial(), axes), axes);
+  if (sharding) {
+    layout.flat = readableAxes(usedAxes(sharding.getFlat(), axes), axes);
+    layout.flatParts = axes.product(sharding.getFlat());
+  }
   return layout;
 }
 
@@ -201,6 +207,7 @@ static llvm::json::Value toJSON(const ValueLayout &layout) {
                             {"dtype", layout.dtype},
                             {"dims", std::move(dims)},
                             {"partial", llvm::json::Array(layout.partial)},
+                            {"flat", llvm::json::Array(layout.flat)},
                             {"location", layout.location}};
   if (layout.layers)
     object["layers"] = layout.layers;

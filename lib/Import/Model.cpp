@@ -13,6 +13,7 @@
 
 #include "parc/Import/Model.h"
 #include "ModelBuilder.h"
+#include "NN/NNBuilders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -31,6 +32,9 @@ static constexpr int64_t kUsualSequence = 8192;
 /// balanced load.
 static constexpr int64_t kSmallBatch = 4096;
 static constexpr double kUsualBuffer = 2.0;
+/// Slots that hold all tokens even where slots are cut equally and tokens are
+/// not: four sequences on three ranks are 1, 1 and 2.
+static constexpr double kAllTokens = 2.0;
 
 OwningOpRef<ModuleOp> ModelBuilder::build() {
   OwningOpRef<ModuleOp> owner = ModuleOp::create(at("model"));
@@ -55,7 +59,7 @@ void ModelBuilder::declareParameters() {
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(spec.firstLayer),
                     builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
-                    /*sharding=*/nullptr);
+                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr);
   }
 }
 
@@ -83,13 +87,10 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
+  Type wide =
+      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
   if (config.experts.auxiliaryWeight > 0)
-    balance =
-        splat("balance",
-              RankedTensorType::get({}, config.element == ElementKind::BF16
-                                            ? builder.getF32Type()
-                                            : element),
-              0.0);
+    balance = splat("balance", RankedTensorType::get({batch.batch}, wide), 0.0);
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -196,7 +197,7 @@ void ModelBuilder::buildLoss(Value x) {
   Value logits = nn::LinearOp::create(builder, at("head"), type, x, weight,
                                       /*transposed=*/nullptr);
   ObserveOp::create(builder, at("logits"), builder.getStringAttr("logits"),
-                    logits);
+                    logits, /*fold=*/nullptr);
   Type sum = element;
   if (config.element == ElementKind::BF16) {
     // Sums over tokens and over the vocabulary need more than 8 bits.
@@ -209,8 +210,14 @@ void ModelBuilder::buildLoss(Value x) {
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
   Value total = loss.getLoss();
-  if (balance)
-    total = add("loss", total, balance);
+  if (balance) {
+    ImplicitLocOpBuilder inner(at("balance"), builder);
+    Value sum =
+        nn::reduce(inner, 1, {{balance, {0}}},
+                   {{}, {}, scalar.getElementType()}, nn::Combine::Sum,
+                   [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
+    total = add("loss", total, sum);
+  }
   YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 
@@ -238,9 +245,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   double length = static_cast<double>(batch.sequence);
   double factor = routing.bufferFactor;
   if (factor == 0.0)
-    factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
-  // The same for each sequence, so that queues are split as batches are.
-  double slots = std::min(std::ceil(factor * share * length), length);
+    factor = tokens <= kSmallBatch ? kAllTokens / share : kUsualBuffer;
+  // The same for each sequence, so that queues grow as batches do.
+  double slots =
+      std::min(std::ceil(factor * share * length), kAllTokens * length);
   sizes.slots = batch.batch * static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;

@@ -186,7 +186,7 @@ Value ModelBuilder::dropout(StringRef name, Value x, double rate) {
   return nn::DropoutOp::create(builder, at(name), x.getType(), x, seed, layer,
                                ValueRange(), number(rate),
                                builder.getI64IntegerAttr(nextSite++),
-                               /*shape=*/nullptr);
+                               /*shape=*/nullptr, /*fold=*/nullptr);
 }
 
 Value ModelBuilder::add(StringRef name, Value a, Value b) {

@@ -107,7 +107,8 @@ private:
   /// The stack that is written and the layer's index in it, null outside.
   const LayerRun *run = nullptr;
   Value layer;
-  /// The auxiliary loss so far, a sum over tokens; null where there is none.
+  /// The auxiliary loss of each sequence so far, a sum over its tokens; null
+  /// where there is none.
   Value balance;
   /// The number of the next dropout: no two share a mask.
   int64_t nextSite = 0;

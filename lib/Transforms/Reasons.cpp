@@ -16,8 +16,11 @@
 using namespace mlir;
 using namespace mlir::parc;
 
-/// The dimension that an axis splits, -2 where it is partial, -1 if neither.
+/// The dimension that an axis splits, -3 where it splits the list of elements,
+/// -2 where it is partial, -1 if none.
 static int64_t placeOf(ShardingAttr sharding, StringAttr axis) {
+  if (llvm::is_contained(sharding.getFlat(), axis))
+    return -3;
   if (llvm::is_contained(sharding.getPartial(), axis))
     return -2;
   for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
@@ -37,6 +40,7 @@ static SmallVector<StringAttr> movedAxes(ShardingAttr from, ShardingAttr to) {
   };
   for (ShardingAttr sharding : {from, to}) {
     visit(sharding.getPartial());
+    visit(sharding.getFlat());
     for (DimShardingAttr dim : sharding.getDims())
       visit(dim.getAxes());
   }
@@ -98,6 +102,10 @@ WhyAttr mlir::parc::whyOf(OpOperand &operand, StringRef text, ShardingAttr from,
   for (StringAttr axis : movedAxes(from, to)) {
     // A partial sum comes from what its op reads, a split from the value.
     bool had = placeOf(from, axis) != -1, has = placeOf(to, axis) != -1;
+    if (placeOf(from, axis) == -3 || placeOf(to, axis) == -3)
+      add(StringAttr::get(axis.getContext(), "zero shares training state out "
+                                             "over " +
+                                                 wholeAxis(axis)));
     if (had && !add(propagation.originOf(value, axis)))
       add(originIn(producer, axis, propagation));
     if (has)
@@ -109,15 +117,20 @@ WhyAttr mlir::parc::whyOf(OpOperand &operand, StringRef text, ShardingAttr from,
                       std::nullopt, because);
 }
 
+int64_t mlir::parc::ringBytes(ReshardMove move, int64_t elements,
+                              RankedTensorType type, ArrayRef<StringAttr> over,
+                              const AxisSizes &axes) {
+  auto members = static_cast<double>(axes.product(over));
+  double share = (members - 1) / members * static_cast<double>(elements) *
+                 static_cast<double>(elementBytes(type));
+  return std::llround(move == ReshardMove::AllReduce ? 2 * share : share);
+}
+
 int64_t mlir::parc::bytesOfMove(ReshardMove move, RankedTensorType type,
                                 ShardingAttr from, ShardingAttr to,
                                 ArrayRef<StringAttr> over,
                                 const AxisSizes &axes) {
-  auto members = static_cast<double>(axes.product(over));
   // What is gathered is whole afterwards.
   ShardingAttr whole = move == ReshardMove::AllGather ? to : from;
-  double bytes = static_cast<double>(largestPart(type, whole, axes)) *
-                 static_cast<double>(elementBytes(type));
-  double share = (members - 1) / members * bytes;
-  return std::llround(move == ReshardMove::AllReduce ? 2 * share : share);
+  return ringBytes(move, largestPart(type, whole, axes), type, over, axes);
 }

@@ -23,10 +23,14 @@ namespace mlir::parc {
 WhyAttr whyOf(OpOperand &operand, StringRef text, ShardingAttr from,
               ShardingAttr to, const Propagation &propagation);
 
-/// Bytes that a rank sends once for a move over `axes` of a value of `type`,
-/// the largest part where parts differ: with n members and N bytes of the
-/// whole that is reduced, gathered or scattered, or of the part that is
-/// exchanged, all-reduce 2(n-1)/n N, the others (n-1)/n N.
+/// Bytes that a rank sends once for a move over `over`: with n members and N
+/// bytes of the whole that is reduced, gathered or scattered, or of the part
+/// that is exchanged, all-reduce 2(n-1)/n N, the others (n-1)/n N.
+int64_t ringBytes(ReshardMove move, int64_t elements, RankedTensorType type,
+                  ArrayRef<StringAttr> over, const AxisSizes &axes);
+
+/// The same for a value of `type` between two layouts, the largest part where
+/// parts differ.
 int64_t bytesOfMove(ReshardMove move, RankedTensorType type, ShardingAttr from,
                     ShardingAttr to, ArrayRef<StringAttr> over,
                     const AxisSizes &axes);

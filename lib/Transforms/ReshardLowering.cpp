@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardLowering.h"
+#include "FlatLowering.h"
 #include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 
@@ -243,6 +244,9 @@ FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
                                           Value local, const AxisSizes &axes,
                                           ReshardPlanner &planner,
                                           CollectiveCounts &counts) {
+  if (getSharding(op.getInput().getType()).isFlat() ||
+      getSharding(op.getType()).isFlat())
+    return lowerFlatReshard(builder, op, local, axes, counts);
   const ReshardPlan *plan = planner.plan(cast<RankedTensorType>(op.getType()),
                                          getSharding(op.getInput().getType()),
                                          getSharding(op.getType()));

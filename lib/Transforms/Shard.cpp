@@ -15,6 +15,7 @@
 #include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 #include "parc/Analysis/Strategy.h"
+#include "parc/Analysis/ZeroPlan.h"
 #include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
@@ -46,11 +47,14 @@ private:
   void finishAccumulates();
 
   static void setLayout(Value value, ShardingAttr sharding);
-  /// What is stored lies as the parameter does. The value itself cannot be
-  /// asked: it may be a reshard by now, of which propagation knows nothing.
-  ShardingAttr layoutOfParam(FlatSymbolRefAttr param) {
-    return propagation.layoutOf(module.lookupSymbol<ParamOp>(param));
+  /// What is stored lies as the slot does. The value itself cannot be asked: it
+  /// may be a reshard by now, of which propagation knows nothing.
+  ShardingAttr layoutOfSlot(FlatSymbolRefAttr param, StringRef slot) {
+    return module.lookupSymbol<ParamOp>(param).getSlotSharding(slot);
   }
+  void shardLoad(LoadOp load);
+  void shardStore(StoreOp store);
+  void shardAccumulate(AccumulateOp accumulate);
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
   void requireInits(Operation *op);
@@ -66,6 +70,7 @@ private:
   /// Axes over which each parameter's accumulated slot is partial.
   llvm::StringMap<Axes> slotPartial;
   SmallVector<AccumulateOp> accumulates;
+  bool inUpdate = false;
 };
 
 } // namespace
@@ -138,6 +143,20 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   ShardingAttr have = getSharding(value.getType());
   if (!have || have == wanted)
     return;
+  // Flat parts are cut of what the dimensions leave: one after the other.
+  bool change =
+      have.getDims() != wanted.getDims() ||
+      (have.isFlat() && wanted.isFlat() && have.getFlat() != wanted.getFlat());
+  if (change && (have.isFlat() || wanted.isFlat())) {
+    Axes partial;
+    for (StringAttr axis : have.getPartial())
+      if (!wanted.withFlat({}).splits(axis.getValue()))
+        partial.push_back(axis);
+    require(operand, have.isFlat() ? have.withFlat({})
+                                   : wanted.withFlat({}).withPartial(
+                                         have.getKind(), partial));
+    return require(operand, wanted);
+  }
   Operation *user = operand.getOwner();
   auto &known = made[{value, wanted}];
   for (Value other : known)
@@ -183,9 +202,11 @@ ShardingAttr Sharder::operandLayout(Operation *op, unsigned index,
           grainOf(dims[dim], factors, layout.factorAxes, axes)));
   }
   bool carried = llvm::is_contained(layout.carriedOperands, index);
-  return ShardingAttr::get(context, result, ReductionKind::Sum,
-                           carried ? ArrayRef<StringAttr>(layout.carriedPartial)
-                                   : ArrayRef<StringAttr>());
+  return withOpFlat(
+      ShardingAttr::get(context, result, ReductionKind::Sum,
+                        carried ? ArrayRef<StringAttr>(layout.carriedPartial)
+                                : ArrayRef<StringAttr>()),
+      layout.flat);
 }
 
 /// What an op writes onto has the layout of what it writes.
@@ -233,13 +254,16 @@ LogicalResult Sharder::shardOp(Operation *op) {
                                      << "' would be partial by two kinds of "
                                         "reduction; constrain one of "
                                         "its dimensions";
+    if (cast<RankedTensorType>(result.getType()).getRank() == 0)
+      partial.append(layout.flat);
     for (StringAttr axis : layout.carriedPartial)
       if (!llvm::is_contained(partial, axis))
         partial.push_back(axis);
     SmallVector<Axes> dims =
         dimsOf(factors.results[index], layout.factorAxes, wishes[index]);
     setLayout(result,
-              propagation.withGrains(result, dims).withPartial(kind, partial));
+              withOpFlat(propagation.withGrains(result, dims), layout.flat)
+                  .withPartial(kind, partial));
   }
   auto dest = dyn_cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands()) {
@@ -289,34 +313,97 @@ void Sharder::shardConstraint(ConstraintOp op) {
   op.erase();
 }
 
+/// The op of `block` that `op` is, or is in.
+static Operation *ancestorIn(Block *block, Operation *op) {
+  while (op->getBlock() != block)
+    op = op->getParentOp();
+  return op;
+}
+
+/// A slot is used in the layout of the region it is loaded in: in the model the
+/// parameter's, in an update that of the optimizer's state. Where they differ,
+/// the change is made at once; outside stacks once a reader, so that nothing
+/// that was gathered is kept from forward to backward.
+void Sharder::shardLoad(LoadOp load) {
+  ParamOp param = module.lookupSymbol<ParamOp>(load.getParam());
+  ShardingAttr have = param.getSlotSharding(load.getSlot());
+  ShardingAttr wanted =
+      inUpdate ? param.getSlotSharding(kStateLayout) : param.getShardingAttr();
+  if (load.getSlot() == kGradientSlot)
+    if (auto it = slotPartial.find(load.getParam()); it != slotPartial.end())
+      have = have.withPartial(ReductionKind::Sum, it->second);
+  setLayout(load.getResult(), have);
+  if (have.getFlat() == wanted.getFlat())
+    return;
+  std::string over =
+      axesText(have.isFlat() ? have.getFlat() : wanted.getFlat(), axes);
+  std::string why =
+      (have.isFlat()
+           ? load.getParam() + " is stored in parts over " + over
+           : "the state of " + load.getParam() + " lies in parts over " + over)
+          .str();
+  bool shares = inUpdate || load->getParentOfType<StackOp>();
+  DenseMap<Operation *, ReshardOp> byReader;
+  for (OpOperand &use : llvm::make_early_inc_range(load->getUses())) {
+    Operation *reader =
+        shares ? load : ancestorIn(load->getBlock(), use.getOwner());
+    ReshardOp &reshard = byReader[reader];
+    if (!reshard) {
+      OpBuilder builder(reader);
+      if (shares)
+        builder.setInsertionPointAfter(load);
+      reshard = ReshardOp::create(
+          builder, load.getLoc(),
+          withSharding(cast<RankedTensorType>(load.getType()), wanted),
+          load.getResult(), whyOf(use, why, have, wanted, propagation));
+      ++numReshards;
+    }
+    use.set(reshard.getResult());
+  }
+}
+
+/// A gradient that is whole before it is reduced and cut afterwards needs two
+/// places.
+void Sharder::shardStore(StoreOp store) {
+  FlatSymbolRefAttr param = store.getParamAttr();
+  ShardingAttr slot = layoutOfSlot(param, store.getSlot());
+  ShardingAttr state = layoutOfSlot(param, kStateLayout);
+  if (store.getSlot() == kGradientSlot && slot != state) {
+    store.setSlot(kReducedSlot);
+    slot = state;
+  }
+  require(store.getInputMutable(), slot);
+}
+
+void Sharder::shardAccumulate(AccumulateOp accumulate) {
+  ShardingAttr have = getSharding(accumulate.getInput().getType());
+  ShardingAttr wanted =
+      layoutOfSlot(accumulate.getParamAttr(), accumulate.getSlot());
+  // A sum over axes that split the slot is scattered at once.
+  Axes partial;
+  for (StringAttr axis : have.getPartial())
+    if (!wanted.splits(axis))
+      partial.push_back(axis);
+  require(accumulate.getInputMutable(),
+          wanted.withPartial(have.getKind(), partial));
+  accumulates.push_back(accumulate);
+}
+
 LogicalResult Sharder::shardBlock(Block &block) {
   for (Operation &operation : llvm::make_early_inc_range(block)) {
     if (auto load = dyn_cast<LoadOp>(operation)) {
-      ShardingAttr layout = propagation.layoutOf(load.getResult());
-      if (load.getSlot() == "grad")
-        if (auto it = slotPartial.find(load.getParam());
-            it != slotPartial.end())
-          layout = layout.withPartial(ReductionKind::Sum, it->second);
-      setLayout(load.getResult(), layout);
+      shardLoad(load);
     } else if (auto store = dyn_cast<StoreOp>(operation)) {
-      require(store.getInputMutable(), layoutOfParam(store.getParamAttr()));
+      shardStore(store);
     } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
-      ShardingAttr have = getSharding(accumulate.getInput().getType());
-      ShardingAttr wanted = layoutOfParam(accumulate.getParamAttr());
-      // A sum over axes that split the slot is scattered at once.
-      Axes partial;
-      for (StringAttr axis : have.getPartial())
-        if (!wanted.splits(axis))
-          partial.push_back(axis);
-      require(accumulate.getInputMutable(),
-              wanted.withPartial(have.getKind(), partial));
-      accumulates.push_back(accumulate);
+      shardAccumulate(accumulate);
     } else if (auto stack = dyn_cast<StackOp>(operation)) {
       if (failed(shardStack(stack)))
         return failure();
     } else if (auto constraint = dyn_cast<ConstraintOp>(operation)) {
       shardConstraint(constraint);
-    } else if (!operation.hasTrait<OpTrait::IsTerminator>()) {
+    } else if (!operation.hasTrait<OpTrait::IsTerminator>() &&
+               !isa<ReshardOp>(operation)) {
       if (failed(shardOp(&operation)))
         return failure();
     }
@@ -380,7 +467,10 @@ LogicalResult Sharder::shardStep(StepOp step) {
         partial.push_back(axis);
     setLayout(argument, have.withPartial(have.getKind(), partial));
   }
-  if (failed(shardBlock(update)))
+  inUpdate = true;
+  LogicalResult done = shardBlock(update);
+  inUpdate = false;
+  if (failed(done))
     return failure();
   for (OpOperand &operand : update.getTerminator()->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
@@ -391,8 +481,6 @@ LogicalResult Sharder::shardStep(StepOp step) {
 }
 
 LogicalResult Sharder::run() {
-  for (ParamOp param : module.getOps<ParamOp>())
-    param.setShardingAttr(propagation.layoutOf(param));
   for (StepOp step : module.getOps<StepOp>())
     if (failed(shardStep(step)))
       return failure();
@@ -445,6 +533,14 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     if (strategy && failed(applyStrategy(module, propagation, axes, planned())))
       return signalPassFailure();
     if (failed(propagation.check()))
+      return signalPassFailure();
+    for (ParamOp param : module.getOps<ParamOp>())
+      param.setShardingAttr(propagation.layoutOf(param));
+    ZeroOptions zeroOptions;
+    zeroOptions.stage = zero;
+    for (const std::string &axis : zeroAxes)
+      zeroOptions.only.push_back(axis);
+    if (failed(planZero(module, propagation, axes, zeroOptions)))
       return signalPassFailure();
     Sharder sharder(module, propagation, axes);
     if (failed(sharder.run()))

@@ -203,6 +203,7 @@ LogicalResult mlir::parc::equiv::shard(ModuleOp module, const Plan &plan) {
   ShardOptions sharding;
   sharding.strategy = plan.strategy;
   sharding.microBatches = plan.microBatches;
+  sharding.zero = plan.zero;
   manager.addPass(createShard(sharding));
   VerifyShardedOptions check;
   check.microBatches = plan.microBatches;

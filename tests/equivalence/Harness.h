@@ -87,6 +87,8 @@ struct Plan {
   std::string rule = "1f1b";
   /// Whether the built-in strategy places what no pin does.
   bool strategy = false;
+  /// ZeRO's stage.
+  int64_t zero = 0;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.

@@ -32,6 +32,7 @@ public:
   /// Without a mesh op every axis has size 1.
   AxisSizes(ModuleOp module, int64_t microBatches);
 
+  /// Of an axis that `splitAxis` split, the size that it had.
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
   /// By how much the numbers of neighbours along the axis differ.
@@ -53,6 +54,9 @@ private:
   SmallVector<std::string> order;
   std::shared_ptr<ReshardMemory> memory;
 };
+
+/// The axes of a mesh that `axis` is or was split into, major to minor.
+SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
 
 /// Axes as a user knows them: the parts of a split axis
 /// as that axis where all are there (`dp.0`, `dp.1` as "dp"). Some alone are

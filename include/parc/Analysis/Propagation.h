@@ -66,6 +66,11 @@ public:
   }
   FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
 
+  /// Says that `axis` splits data: every parameter that it does not split has a
+  /// gradient in parts over it. Axes that split the step's inputs do so anyway.
+  void addDataAxis(StringAttr axis) { dataAxes.insert(axis.getValue()); }
+  bool isDataAxis(StringRef axis) const;
+
   /// Says that parameters split over `axis` are used where they lie, even where
   /// the axis also splits what they meet.
   void keep(StringAttr axis) { kept.insert(axis.getValue()); }
@@ -152,7 +157,7 @@ private:
   /// Rows of the step's inputs: they are delivered in the layout that the
   /// planner gives them, and cutting them further is free.
   llvm::SmallSetVector<unsigned, 4> inputs;
-  llvm::StringSet<> constrained, kept;
+  llvm::StringSet<> constrained, kept, dataAxes;
   DenseMap<Operation *, FactorPins> pins;
   /// Who placed an axis of a row; only looked up.
   DenseMap<std::pair<unsigned, StringAttr>, StringAttr> origins;

@@ -38,6 +38,8 @@ struct CommRow {
   /// The stack that the op is in, empty outside; its layers on each stage.
   std::string stack;
   std::vector<int64_t> layers;
+  /// Values that travel together, as one bucket.
+  int64_t values = 1;
   /// Runs a micro-batch on the role's fullest stage; 0 in the update.
   int64_t perMicroBatch = 0;
   int64_t perStep = 0;

@@ -143,6 +143,9 @@ std::string SizeFinder::findMoved(Operation *op, int64_t dim) {
   }
   if (dim != number("dim"))
     return find(op->getOperand(0), dim);
+  // The length of a list of elements.
+  if (op->getNumOperands() > 1)
+    return isa<rt::AllGatherOp>(op) ? findIndex(op->getOperand(1)) : "";
   auto outer = op->getAttrOfType<ArrayAttr>("outer");
   SmallVector<Attribute> axes(outer.begin(), outer.end());
   if (isa<rt::ReduceScatterOp>(op))
