@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Analysis/Layouts.h"
+#include "parc/Analysis/ReshardPlanner.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -266,8 +267,9 @@ static int64_t splitDim(ShardingAttr sharding, StringAttr axis) {
   return -1;
 }
 
-double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
-                                ShardingAttr to, const AxisSizes &axes) {
+/// As reshardBytes, axis by axis, where one side is flat.
+static double flatReshardBytes(RankedTensorType type, ShardingAttr from,
+                               ShardingAttr to, const AxisSizes &axes) {
   if (from == to)
     return 0;
   double total = 0, part = partBytes(type, from, axes);
@@ -296,6 +298,38 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
     for (StringAttr axis : dim.getAxes())
       move(axis);
   return total;
+}
+
+/// `sharding` with the grains of `other` where both split a dimension.
+static ShardingAttr withGrainsOf(ShardingAttr sharding, ShardingAttr other) {
+  SmallVector<DimShardingAttr> dims;
+  for (auto [dim, like] : llvm::zip(sharding.getDims(), other.getDims()))
+    dims.push_back(dim.empty() || like.empty()
+                       ? dim
+                       : DimShardingAttr::get(dim.getContext(), dim.getAxes(),
+                                              like.getGrain()));
+  return ShardingAttr::get(sharding.getContext(), dims, sharding.getKind(),
+                           sharding.getPartial());
+}
+
+double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
+                                ShardingAttr to, const AxisSizes &axes) {
+  if (from == to)
+    return 0;
+  if (from.isFlat() || to.isFlat())
+    return flatReshardBytes(type, from, to, axes);
+  ReshardMemory::Key key(
+      RankedTensorType::get(type.getShape(), type.getElementType()),
+      {from, to});
+  auto [it, isNew] = axes.reshards().bytes.try_emplace(key, 0.0);
+  if (isNew) {
+    const ReshardPlan *plan =
+        ReshardPlanner(axes).plan(type, withGrainsOf(from, to), to);
+    // What the search cannot number is as dear as sending the whole.
+    it->second =
+        plan ? plan->path.bytesSent : partBytes(type, ShardingAttr(), axes);
+  }
+  return it->second;
 }
 
 //===----------------------------------------------------------------------===//

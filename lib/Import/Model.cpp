@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -48,6 +49,8 @@ OwningOpRef<ModuleOp> ModelBuilder::build() {
 void ModelBuilder::declareParameters() {
   for (const ParameterSpec &spec : getParameters(config)) {
     RankedTensorType type = tensorOf(spec.shape);
+    if (spec.wide)
+      type = type.clone(getWideType());
     types[spec.symbol] = type;
     ParamOp::create(builder, at(spec.symbol),
                     builder.getStringAttr(spec.symbol), TypeAttr::get(type),
@@ -87,10 +90,9 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
-  Type wide =
-      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
   if (config.experts.auxiliaryWeight > 0)
-    balance = splat("balance", RankedTensorType::get({batch.batch}, wide), 0.0);
+    balance = splat("balance",
+                    RankedTensorType::get({batch.batch}, getWideType()), 0.0);
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -198,13 +200,9 @@ void ModelBuilder::buildLoss(Value x) {
                                       /*transposed=*/nullptr);
   ObserveOp::create(builder, at("logits"), builder.getStringAttr("logits"),
                     logits, /*fold=*/nullptr);
-  Type sum = element;
-  if (config.element == ElementKind::BF16) {
-    // Sums over tokens and over the vocabulary need more than 8 bits.
-    sum = builder.getF32Type();
-    logits =
-        arith::ExtFOp::create(builder, at("logits"), type.clone(sum), logits);
-  }
+  // Sums over tokens and over the vocabulary need more than 8 bits.
+  Type sum = getWideType();
+  logits = convert("logits", logits, sum);
   auto scalar = RankedTensorType::get({}, sum);
   auto rows = RankedTensorType::get({batch.batch, batch.sequence}, sum);
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
@@ -257,9 +255,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << llvm::formatv("{0}", routing.capacityFactor).str() << " x "
-        << batch.sequence << " tokens x " << experts.perToken << " choices / "
-        << experts.count << " experts; raise --capacity-factor or --seq";
+        << llvm::formatv("{0}", llvm::json::Value(routing.capacityFactor)).str()
+        << " x " << batch.sequence << " tokens x " << experts.perToken
+        << " choices / " << experts.count
+        << " experts; raise --capacity-factor or --seq";
     return failure();
   }
   sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));

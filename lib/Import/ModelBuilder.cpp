@@ -41,6 +41,10 @@ RankedTensorType ModelBuilder::tensorOf(ArrayRef<int64_t> shape) const {
   return RankedTensorType::get(shape, element);
 }
 
+Type ModelBuilder::getWideType() {
+  return element.isBF16() ? builder.getF32Type() : element;
+}
+
 RankedTensorType ModelBuilder::integersOf(ArrayRef<int64_t> shape) const {
   return RankedTensorType::get(shape, IntegerType::get(context, 64));
 }

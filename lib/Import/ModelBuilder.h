@@ -87,6 +87,8 @@ private:
   Value convert(StringRef name, Value x, Type to);
 
   RankedTensorType tensorOf(ArrayRef<int64_t> shape) const;
+  /// The element type of what needs more than 8 bits: at least f32.
+  Type getWideType();
   RankedTensorType integersOf(ArrayRef<int64_t> shape) const;
   RankedTensorType withLast(Value value, int64_t size) const;
   /// A readable place; inside a stack its name comes first.

@@ -39,14 +39,11 @@ Value ModelBuilder::convert(StringRef name, Value x, Type to) {
   return arith::TruncFOp::create(builder, at(name), type.clone(to), x);
 }
 
-/// Scores, choice and weights, computed in at least f32: few bits would make
-/// ties of experts that differ.
+/// Scores, choice and weights, computed in the router's own type.
 nn::Routing ModelBuilder::buildRouting(Value x) {
   const ExpertsConfig &experts = config.experts;
-  Type wide =
-      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
-  Value weight = convert("mlp.router", load("router"), wide);
-  Value input = convert("mlp.router", x, wide);
+  Value weight = load("router");
+  Value input = convert("mlp.router", x, getElementTypeOrSelf(weight));
   Value logits = nn::LinearOp::create(builder, at("mlp.router"),
                                       withLast(input, experts.count), input,
                                       weight, /*transposed=*/nullptr);
@@ -60,7 +57,7 @@ nn::Routing ModelBuilder::buildRouting(Value x) {
     options.score = nn::RouterScore::Sigmoid;
     options.epsilon = kTiny;
     options.groupScore = "top2_sum";
-    options.bias = convert("mlp.router", load("router_bias"), wide);
+    options.bias = load("router_bias");
   }
   ImplicitLocOpBuilder inner(at("mlp.router"), builder);
   return nn::buildRouter(inner, logits, options);
