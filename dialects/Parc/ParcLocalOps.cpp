@@ -19,7 +19,9 @@ using namespace mlir::parc;
 void AllReduceOp::build(OpBuilder &builder, OperationState &state,
                         ReductionKind kind, Value input, ArrayAttr axes,
                         WhyAttr why) {
-  build(builder, state, input.getType(), kind, input, axes, why, nullptr);
+  build(builder, state, input.getType(),
+        ReductionKindAttr::get(builder.getContext(), kind), input, axes, why,
+        nullptr);
 }
 
 void AllReduceOp::build(OpBuilder &builder, OperationState &state,

@@ -213,6 +213,8 @@ std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   row.elements = elements.value_or(0);
   if (auto why = op->getAttrOfType<WhyAttr>("why"))
     setWhy(row, why);
+  else if (auto text = op->getAttrOfType<StringAttr>("why"))
+    row.why = printable(text.getValue());
   row.name = locationName(op->getLoc());
   row.location = locationText(op->getLoc());
   return row;

@@ -49,8 +49,6 @@ public:
   Verb verb = Verb::Help;
   /// The MODEL (or OUT) word; empty for verbs without one.
   Word model;
-  /// Of `explain`: what in the model; empty where `model` is an error's name.
-  Word name;
   /// Of `show`.
   std::string topic;
   /// The command line as it is quoted in messages.
@@ -72,6 +70,10 @@ public:
 private:
   friend class CommandLineParser;
   std::map<std::string, Word> given;
+
+public:
+  /// Of `explain`: what in the model; empty where `model` is an error's name.
+  Word name;
 };
 
 /// At most 45 lines.
