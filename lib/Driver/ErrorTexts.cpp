@@ -77,7 +77,8 @@ static constexpr ErrorText kErrorTexts[] = {
      "parc MODEL --mesh dp=4 --ep 3", "parc MODEL --mesh dp=4 --ep 2"},
     {"ep-on-dense",
      "Expert parallelism splits experts, and this model has none.",
-     "parc LLAMA --mesh dp=4 --ep 2", "parc LLAMA --mesh dp=4"},
+     "parc MODEL --mesh dp=4 --ep 2     # no experts",
+     "parc MODEL --mesh dp=4"},
     {"ep-without-sp",
      "Without sp all ranks of tp hold the same tokens, and each would send all "
      "of them to the experts. With sp each sends its own part of the sequence.",
@@ -89,7 +90,7 @@ static constexpr ErrorText kErrorTexts[] = {
      "A file could not be read: it is not there, is a folder, is too large or "
      "holds something else. MODEL is a .mlir file, a config.json or its "
      "folder, or '-' for standard input.",
-     "parc llama/", "parc llama/config.json"},
+     "parc model/", "parc model/config.json"},
     {"gate",
      "A text is looked at before MLIR's parser reads it: nesting, sizes and "
      "lengths are bounded, so that no text can exhaust memory or the stack.",

@@ -189,18 +189,18 @@ struct Findings {
 static Findings tryChanges(Session &session, Compilation &compilation,
                            const CommReport &comms, StringRef name) {
   Findings findings;
-  llvm::SetVector<std::string> axes;
+  std::vector<std::string> axes;
   for (const CommRow &row : comms.rows)
-    if (isCalled(row, name))
-      axes.insert_range(row.axes);
+    for (const std::string &axis : row.axes)
+      if (isCalled(row, name) && !llvm::is_contained(axes, axis))
+        axes.push_back(axis);
   findings.here = busiestBytes(
       comms, [&](const CommRow &row) { return isCalled(row, name); });
   findings.all = busiestBytes(comms, [](const CommRow &) { return true; });
   // What comes from a pipe can be read once.
   if (session.line.model.text == "-" || findings.here == 0)
     return findings;
-  for (const Change &change :
-       smallChanges(compilation.declaration, axes.getArrayRef())) {
+  for (const Change &change : smallChanges(compilation.declaration, axes)) {
     std::optional<ChangeResult> result = tryChange(session.line, change, name);
     (result ? findings.tried : findings.illegal).push_back(change.text);
     if (result && result->here < findings.here)
