@@ -136,6 +136,10 @@ Value nn::filled(ImplicitLocOpBuilder &b, const Output &output, Value value) {
 
 /// The value that a reduction starts from.
 static Value bottom(ImplicitLocOpBuilder &b, Type type, Combine combine) {
+  if (type.isInteger(64))
+    return integerConstant(b, combine == Combine::Sum   ? 0
+                              : combine == Combine::Max ? 1ull << 63
+                                                        : ~0ull >> 1);
   return combine == Combine::Sum ? floatConstant(b, type, 0)
                                  : bottomConstant(b, type);
 }
@@ -210,6 +214,19 @@ Value nn::map(ImplicitLocOpBuilder &b, unsigned loops, ArrayRef<Access> inputs,
       .front();
 }
 
+static Value combined(ImplicitLocOpBuilder &b, Combine combine, Value total,
+                      Value term) {
+  bool isInteger = term.getType().isInteger(64);
+  if (combine == Combine::Sum)
+    return isInteger ? arith::AddIOp::create(b, total, term).getResult()
+                     : arith::AddFOp::create(b, total, term).getResult();
+  if (combine == Combine::Max)
+    return isInteger ? arith::MaxSIOp::create(b, total, term).getResult()
+                     : arith::MaximumFOp::create(b, total, term).getResult();
+  assert(isInteger && "the exact domain has no top");
+  return arith::MinSIOp::create(b, total, term);
+}
+
 SmallVector<Value> nn::reduceMany(ImplicitLocOpBuilder &b, unsigned loops,
                                   ArrayRef<Access> inputs,
                                   ArrayRef<Output> outputs, Combine combine,
@@ -217,21 +234,17 @@ SmallVector<Value> nn::reduceMany(ImplicitLocOpBuilder &b, unsigned loops,
   SmallVector<Value> inits;
   for (const Output &output : outputs)
     inits.push_back(filled(b, output, bottom(b, output.element, combine)));
-  return buildNest(
-      b, loops, inputs, outputs, inits,
-      [&](ImplicitLocOpBuilder &nested, ValueRange elements) {
-        SmallVector<Value> terms =
-            body(nested, elements.take_front(inputs.size()));
-        ValueRange totals = elements.drop_front(inputs.size());
-        for (auto [term, total] : llvm::zip_equal(terms, totals)) {
-          term = converted(nested, term, total.getType());
-          term =
-              combine == Combine::Sum
-                  ? arith::AddFOp::create(nested, total, term).getResult()
-                  : arith::MaximumFOp::create(nested, total, term).getResult();
-        }
-        return terms;
-      });
+  return buildNest(b, loops, inputs, outputs, inits,
+                   [&](ImplicitLocOpBuilder &nested, ValueRange elements) {
+                     SmallVector<Value> terms =
+                         body(nested, elements.take_front(inputs.size()));
+                     ValueRange totals = elements.drop_front(inputs.size());
+                     for (auto [term, total] : llvm::zip_equal(terms, totals)) {
+                       term = converted(nested, term, total.getType());
+                       term = combined(nested, combine, total, term);
+                     }
+                     return terms;
+                   });
 }
 
 Value nn::reduce(ImplicitLocOpBuilder &b, unsigned loops,

@@ -48,7 +48,8 @@ using MultiBody =
 
 /// How terms of a reduction combine. Max starts at minus infinity, the bottom
 /// of the exact domain, which enters no other arithmetic.
-enum class Combine { Sum, Max };
+/// Min is for integers.
+enum class Combine { Sum, Max, Min };
 
 /// The loops `begin` to `end` (excluded).
 Loops loopRange(unsigned begin, unsigned end);

@@ -185,10 +185,9 @@ void mlir::parc::placeTensor(ModuleOp module, Propagation &propagation,
 // Sequences for heads
 //===----------------------------------------------------------------------===//
 
-/// The layout that propagation gives each factor of an op.
-static SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
-                                      Propagation &propagation,
-                                      const AxisSizes &axes) {
+SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
+                                           const Propagation &propagation,
+                                           const AxisSizes &axes) {
   SmallVector<Axes> result(classed.factors->factors.size());
   auto visit = [&](Value value, const ValueFactors &dims) {
     if (dims.empty())
@@ -244,27 +243,25 @@ static const DimFactors *findExchange(const ClassedOp &classed,
   return best;
 }
 
-LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
-                                          Propagation &propagation,
-                                          ArrayRef<DimClass> sequences,
-                                          ArrayRef<DimClass> data,
-                                          const Axes &context,
-                                          const AxisSizes &axes) {
-  bool needsWhole = false;
-  for (auto [cls, factor] :
-       llvm::zip(classed.classes, classed.factors->factors))
-    needsWhole |= llvm::is_contained(sequences, cls) && !factor.splittable;
-  if (!needsWhole)
-    return success();
+bool mlir::parc::needsWhole(const ClassedOp &classed,
+                            ArrayRef<DimClass> sequences) {
+  return llvm::any_of(llvm::zip(classed.classes, classed.factors->factors),
+                      [&](const auto &entry) {
+                        const auto &[cls, factor] = entry;
+                        return llvm::is_contained(sequences, cls) &&
+                               !factor.splittable;
+                      });
+}
+
+std::optional<SmallVector<Axes>> mlir::parc::headsForSequence(
+    const ClassedOp &classed, const Propagation &propagation,
+    ArrayRef<DimClass> sequences, ArrayRef<DimClass> data, const Axes &context,
+    const AxisSizes &axes) {
   SmallVector<Axes> factorAxes = factorAxesOf(classed, propagation, axes);
   const DimFactors *dim =
       findExchange(classed, data, factorAxes, context, axes);
   if (!dim)
-    return emitError(classed.op->getLoc())
-           << "'ulysses' exchanges the sequence for heads, expected at least "
-           << axes.product(context)
-           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
-              "smaller cp";
+    return std::nullopt;
   // The sequence is whole here.
   for (auto [split, cls] : llvm::zip(factorAxes, classed.classes))
     if (llvm::is_contained(sequences, cls))
@@ -276,7 +273,26 @@ LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
   for (auto [factor, own] :
        llvm::zip(*dim, distribute(*dim, *classed.factors, all, axes)))
     factorAxes[factor] = own;
-  for (auto [factor, split] : llvm::enumerate(factorAxes))
+  return factorAxes;
+}
+
+LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
+                                          Propagation &propagation,
+                                          ArrayRef<DimClass> sequences,
+                                          ArrayRef<DimClass> data,
+                                          const Axes &context,
+                                          const AxisSizes &axes) {
+  if (!needsWhole(classed, sequences))
+    return success();
+  std::optional<SmallVector<Axes>> factorAxes =
+      headsForSequence(classed, propagation, sequences, data, context, axes);
+  if (!factorAxes)
+    return emitError(classed.op->getLoc())
+           << "'ulysses' exchanges the sequence for heads, expected at least "
+           << axes.product(context)
+           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
+              "smaller cp";
+  for (auto [factor, split] : llvm::enumerate(*factorAxes))
     if (!split.empty())
       propagation.pin(classed.op, factor, split);
   return success();

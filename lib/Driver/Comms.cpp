@@ -23,7 +23,7 @@ double CommRow::bytesSent() const {
   auto n = static_cast<double>(members);
   if (kind == "receive" || members < 2)
     return 0;
-  if (kind == "send")
+  if (kind == "send" || kind == "shift")
     return bytesPerCall();
   return (kind == "all_reduce" ? 2 : 1) * (n - 1) / n * bytesPerCall();
 }
@@ -136,6 +136,8 @@ void Collector::addCollective(Operation *op, CommRow row) {
     row.dim = scatter.getDim();
   } else if (auto exchange = dyn_cast<AllToAllOp>(op)) {
     row.dim = exchange.getSplitDim();
+  } else if (auto shift = dyn_cast<ShiftOp>(op)) {
+    row.dim = shift.getDim();
   }
   if (row.members < 2)
     return;
@@ -164,7 +166,8 @@ void Collector::walkRegion(Region &region, StringRef direction,
         walkRegion(stack.getBody(), direction, inner);
         continue;
       }
-      if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
+      if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, ShiftOp>(
+              op))
         continue;
       CommRow row = base;
       row.direction = direction.str();

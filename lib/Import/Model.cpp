@@ -150,7 +150,7 @@ Value ModelBuilder::buildAttention(Value x) {
       number(scale), number(config.attentionDropout),
       builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
       /*within_groups=*/nullptr,
-      /*shape=*/nullptr);
+      /*shape=*/nullptr, /*ring=*/nullptr, /*ring_of=*/nullptr);
   context = joinHeads("layers.attn.joined", context);
   Value o = linear("layers.attn.o", "o", context, config.outputBias);
   return dropout("layers.attn.dropout", o, config.residualDropout);

@@ -202,6 +202,7 @@ LogicalResult mlir::parc::equiv::shard(ModuleOp module, const Plan &plan) {
   manager.addPass(createDecomposeComposites());
   ShardOptions sharding;
   sharding.strategy = plan.strategy;
+  sharding.contextKind = plan.context;
   sharding.microBatches = plan.microBatches;
   manager.addPass(createShard(sharding));
   VerifyShardedOptions check;
@@ -215,6 +216,9 @@ LogicalResult mlir::parc::equiv::stage(ModuleOp module, const Plan &plan) {
   LocalOptions local;
   local.microBatches = plan.microBatches;
   manager.addPass(createLocal(local));
+  RingOptions ring;
+  ring.contract = plan.contracts;
+  manager.addPass(createRing(ring));
   StageOptions stage;
   stage.microBatches = plan.microBatches;
   stage.rule = plan.rule;

@@ -17,6 +17,7 @@
 #include "Parc/Parc.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "parc/Analysis/Strategy.h"
 #include "parc/Eval/Ranks.h"
 
 namespace mlir::parc::equiv {
@@ -87,6 +88,9 @@ struct Plan {
   std::string rule = "1f1b";
   /// Whether the built-in strategy places what no pin does.
   bool strategy = false;
+  ContextKind context = ContextKind::AllGather;
+  /// Whether ops on rings are what they mean instead of how they run.
+  bool contracts = false;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.

@@ -63,6 +63,8 @@ public:
   void pin(Operation *op, unsigned factor, ArrayRef<StringAttr> split) {
     pins[op].push_back({factor, Axes(split)});
   }
+  /// Reads the factors of an op again, after it took another form.
+  LogicalResult refresh(Operation *op);
   FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
 
   /// Says that parameters split over `axis` are used where they lie, even where

@@ -50,6 +50,8 @@ struct PhaseOptions {
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
   StrategyOptions strategy;
+  /// Ops on rings are what they mean, not how they run: for exact arithmetic.
+  bool contracts = false;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

@@ -138,6 +138,9 @@ std::string SizeFinder::findMoved(Operation *op, int64_t dim) {
   }
   if (dim != number("dim"))
     return find(op->getOperand(0), dim);
+  // Of each transfer, another coordinate's part.
+  if (isa<rt::ShiftOp>(op))
+    return "";
   auto outer = op->getAttrOfType<ArrayAttr>("outer");
   SmallVector<Attribute> axes(outer.begin(), outer.end());
   if (isa<rt::ReduceScatterOp>(op))
@@ -158,7 +161,8 @@ std::string SizeFinder::findResult(OpResult result, int64_t dim) {
     return findOpen(result, dim, expand.getOutputShape());
   if (isa<rt::AllReduceOp, tensor::CastOp>(op))
     return find(op->getOperand(0), dim);
-  if (isa<rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp>(op))
+  if (isa<rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp, rt::ShiftOp>(
+          op))
     return findMoved(op, dim);
   if (auto contract = dyn_cast<rt::ContractOp>(op)) {
     char letter = contract.getCDims()[dim];
