@@ -138,8 +138,8 @@ Value nn::filled(ImplicitLocOpBuilder &b, const Output &output, Value value) {
 static Value bottom(ImplicitLocOpBuilder &b, Type type, Combine combine) {
   if (type.isInteger(64))
     return integerConstant(b, combine == Combine::Sum   ? 0
-                              : combine == Combine::Max ? 1ull << 63
-                                                        : ~0ull >> 1);
+                              : combine == Combine::Max ? uint64_t(1) << 63
+                                                        : ~uint64_t(0) >> 1);
   return combine == Combine::Sum ? floatConstant(b, type, 0)
                                  : bottomConstant(b, type);
 }
@@ -214,17 +214,19 @@ Value nn::map(ImplicitLocOpBuilder &b, unsigned loops, ArrayRef<Access> inputs,
       .front();
 }
 
+/// `total` and one more term.
 static Value combined(ImplicitLocOpBuilder &b, Combine combine, Value total,
                       Value term) {
-  bool isInteger = term.getType().isInteger(64);
-  if (combine == Combine::Sum)
-    return isInteger ? arith::AddIOp::create(b, total, term).getResult()
-                     : arith::AddFOp::create(b, total, term).getResult();
-  if (combine == Combine::Max)
-    return isInteger ? arith::MaxSIOp::create(b, total, term).getResult()
-                     : arith::MaximumFOp::create(b, total, term).getResult();
-  assert(isInteger && "the exact domain has no top");
-  return arith::MinSIOp::create(b, total, term);
+  bool isSum = combine == Combine::Sum;
+  if (combine == Combine::Min) {
+    assert(total.getType().isInteger(64) && "the exact domain has no top");
+    return arith::MinSIOp::create(b, total, term);
+  }
+  if (total.getType().isInteger(64))
+    return isSum ? arith::AddIOp::create(b, total, term).getResult()
+                 : arith::MaxSIOp::create(b, total, term).getResult();
+  return isSum ? arith::AddFOp::create(b, total, term).getResult()
+               : arith::MaximumFOp::create(b, total, term).getResult();
 }
 
 SmallVector<Value> nn::reduceMany(ImplicitLocOpBuilder &b, unsigned loops,

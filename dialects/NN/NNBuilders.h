@@ -47,8 +47,8 @@ using MultiBody =
     function_ref<SmallVector<Value>(ImplicitLocOpBuilder &, ValueRange)>;
 
 /// How terms of a reduction combine. Max starts at minus infinity, the bottom
-/// of the exact domain, which enters no other arithmetic.
-/// Min is for integers.
+/// of the exact domain, which enters no other arithmetic; of integers at the
+/// least. Min is of integers only, and starts at the greatest.
 enum class Combine { Sum, Max, Min };
 
 /// The loops `begin` to `end` (excluded).
@@ -94,7 +94,7 @@ Value map(ImplicitLocOpBuilder &b, unsigned loops, ArrayRef<Access> inputs,
           const Output &output, Body body);
 
 /// Combines terms over the loops that the outputs do not name; all outputs name
-/// the same loops. Terms are of the outputs' element types.
+/// the same loops. Terms are of the outputs' element types, floats or i64.
 SmallVector<Value> reduceMany(ImplicitLocOpBuilder &b, unsigned loops,
                               ArrayRef<Access> inputs, ArrayRef<Output> outputs,
                               Combine combine, MultiBody body);

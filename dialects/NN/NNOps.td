@@ -43,6 +43,8 @@ defvar ShardableWithOffset =
 defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
 defvar Ring = DeclareOpInterfaceMethods<Parc_RingOpInterface>;
+defvar ShardableWithLocal =
+    DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;
 
 //===----------------------------------------------------------------------===//
@@ -583,5 +585,7 @@ def NN_AdamWOp : NN_Op<"adamw", [Shardable, AllTypesMatch<["param", "new_param"]
     `:` type($param) `,` type($grad) `,` type($m) `,` type($v) `,` type($lr)
   }];
 }
+
+include "NN/NNExpertOps.td"
 
 #endif // NN_OPS_TD

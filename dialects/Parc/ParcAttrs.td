@@ -85,11 +85,13 @@ def Parc_CheckpointAttr : Parc_Attr<"Checkpoint", "checkpoint"> {
   let description = [{
     The tensor's name, with `{}` in place of the layer's number, and, where
     the parameter is a box of a larger tensor, that tensor's shape and the
-    box's offsets.
+    box's offsets. With `{i}` in the name, each row `i` of the parameter's
+    dimension 0 is a tensor of its own.
 
     Example:
     ```mlir
     #parc.checkpoint<"h.{}.attn.c_attn.weight" shape [32, 96] offsets [0, 32]>
+    #parc.checkpoint<"h.{}.experts.{i}.w1.weight">
     ```
   }];
   let parameters = (ins StringRefParameter<>:$name,

@@ -99,4 +99,18 @@ def Parc_RingOpInterface : OpInterface<"RingOpInterface"> {
   ];
 }
 
+def Parc_BatchScopedOpInterface : OpInterface<"BatchScopedOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    An op that is not linear across the batch: what it computes for a sequence
+    depends on the others of its scope (capacity of experts, a loss that
+    balances them). A scope is a number of consecutive sequences along dimension
+    0 of the first operand. A micro-batch must hold whole scopes.
+  }];
+  let methods = [
+    InterfaceMethod<"Sequences of a scope; 0 where it is the whole batch.",
+      "int64_t", "getBatchScope">
+  ];
+}
+
 #endif // PARC_INTERFACES_TD

@@ -120,26 +120,35 @@ def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
 def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
   let summary = "moves a split from one dimension to another";
   let description = [{
-    `gather_dim` (of `gather_extent`, split over `axes`) becomes whole,
-    `split_dim` (of `split_extent`) becomes split over them. Made by
-    `parc-local`, equal to a grouped ncclSend and ncclRecv with every member.
+    `axes`, the minor-most of those that split `gather_dim` (of
+    `gather_extent`), become the minor-most of those that split `split_dim` (of
+    `split_extent`). `gather_outer` still split the gathered dimension
+    afterwards; `split_outer` split the other one before and after. So a part
+    of `gather_dim` over `gather_outer` becomes whole, and a part of `split_dim`
+    over `split_outer` is cut. Local types; made by `parc-local`, equal to a
+    grouped ncclSend and ncclRecv with every member.
 
-    Example:
+    Example, on `ep=2,dp=3`, where rows split over both leave `ep` for columns:
     ```mlir
-    %y = parc.all_to_all %x gather 0 of 8 split 1 of 6 over ["tp"] why "..." :
-        tensor<4x6xf32> -> tensor<8x3xf32>
+    %y = parc.all_to_all %x gather 0 of 12 outer ["dp"] split 1 of 6 over ["ep"] why "..." :
+        tensor<2x6xf32> -> tensor<4x3xf32>
     ```
+    Constraints: the dimensions differ and exist; an axis appears once.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
                        DefaultValuedAttr<I64Attr, "1">:$gather_grain,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$gather_outer,
                        I64Attr:$split_dim, I64Attr:$split_extent,
                        DefaultValuedAttr<I64Attr, "1">:$split_grain,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$split_outer,
                        StrArrayAttr:$axes, StrAttr:$why);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
-    `split` $split_dim `of` $split_extent (`by` $split_grain^)? `over` $axes
+    (`outer` $gather_outer^)? `split` $split_dim `of` $split_extent
+    (`by` $split_grain^)? (`below` $split_outer^)? `over` $axes
     `why` $why attr-dict `:` type($input) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Parc_ShiftOp : Parc_CollectiveOp<"shift"> {
@@ -194,6 +203,22 @@ def Parc_OwnOp : Parc_CollectiveOp<"own", [Pure, SameOperandsAndResultType]> {
   }];
   let arguments = (ins AnyRankedTensor:$input, StrArrayAttr:$axes);
   let assemblyFormat = "$input `over` $axes attr-dict `:` type($result)";
+}
+
+def Parc_CheckLoadOp : Parc_Op<"check_load", [AllTypesMatch<["counts", "result"]>]> {
+  let summary = "stops where an expert got more than its queue holds";
+  let description = [{
+    Passes `counts` (one i64 an expert) on. Where one of them exceeds `limit`,
+    the slots of an expert's queue, the step fails with the expert, layer and
+    rank, and the value of `limit`. Made by the definition of `nn.dispatch`.
+
+    Example: `%n = parc.check_load %counts limit %slots : tensor<8xi64>`
+
+    Constraints: counts are a tensor of rank 1 of i64.
+  }];
+  let arguments = (ins 1DTensorOf<[I64]>:$counts, Index:$limit);
+  let results = (outs 1DTensorOf<[I64]>:$result);
+  let assemblyFormat = "$counts `limit` $limit attr-dict `:` type($counts)";
 }
 
 //===----------------------------------------------------------------------===//

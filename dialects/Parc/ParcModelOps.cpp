@@ -83,9 +83,18 @@ bool MeshOp::hasAxis(StringRef axis) {
 // ParamOp and access
 //===----------------------------------------------------------------------===//
 
+/// What stands for the layer and the row in a checkpoint's name.
+static constexpr StringRef kLayerHole = "{}", kRowHole = "{i}";
+
 /// A parameter that is a box of a checkpoint's tensor lies inside it.
 static LogicalResult verifyBox(ParamOp op, CheckpointAttr checkpoint) {
   ArrayRef<int64_t> shape = op.getTensorType().getShape();
+  bool rows = checkpoint.getName().contains(kRowHole);
+  if (rows && (shape.empty() || !checkpoint.getShape().empty()))
+    return op.emitOpError()
+           << "expected "
+           << (shape.empty() ? "a dimension" : "no checkpoint box")
+           << " where each row is a checkpoint tensor ('" << kRowHole << "')";
   if (checkpoint.getShape().empty())
     return success();
   if (checkpoint.getShape().size() != shape.size() ||
@@ -126,17 +135,39 @@ LogicalResult ParamOp::verify() {
   return getCheckpoint() ? verifyBox(*this, *getCheckpoint()) : success();
 }
 
-std::string ParamOp::getCheckpointName(int64_t layer) {
-  StringRef name =
-      getCheckpoint() ? getCheckpoint()->getName() : StringRef(getSymName());
-  size_t hole = name.find("{}");
-  if (hole == StringRef::npos)
-    return getLayers() && !getCheckpoint() ? (name + "." + Twine(layer)).str()
-                                           : name.str();
+static std::string fillHole(StringRef name, StringRef hole, int64_t number) {
+  size_t at = name.find(hole);
+  if (at == StringRef::npos)
+    return name.str();
+  return (name.take_front(at) + Twine(number) +
+          name.drop_front(at + hole.size()))
+      .str();
+}
+
+std::string ParamOp::getCheckpointName(int64_t layer, int64_t row) {
+  if (!getCheckpoint())
+    return getLayers() ? (getSymName() + "." + Twine(layer)).str()
+                       : getSymName().str();
   int64_t number = layer * static_cast<int64_t>(getLayerStride()) +
                    static_cast<int64_t>(getLayerBase());
-  return (name.take_front(hole) + Twine(number) + name.drop_front(hole + 2))
-      .str();
+  std::string name = fillHole(getCheckpoint()->getName(), kLayerHole, number);
+  return fillHole(name, kRowHole, row);
+}
+
+static bool hasRowTensors(ParamOp op) {
+  return op.getCheckpoint() && op.getCheckpoint()->getName().contains(kRowHole);
+}
+
+int64_t ParamOp::getCheckpointRows() {
+  return hasRowTensors(*this) ? getTensorType().getDimSize(0) : 1;
+}
+
+ArrayRef<int64_t> ParamOp::getCheckpointShape() {
+  ArrayRef<int64_t> shape = getTensorType().getShape();
+  if (hasRowTensors(*this))
+    return shape.drop_front();
+  bool isBox = getCheckpoint() && !getCheckpoint()->getShape().empty();
+  return isBox ? getCheckpoint()->getShape() : shape;
 }
 
 /// The parameter exists, has this shape, and is used where its layers are.

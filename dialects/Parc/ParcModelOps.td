@@ -71,7 +71,8 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
     makes the type local.
 
     Constraints: a ranked tensor of floats; `std` and `value` exclude each
-    other; a checkpoint box lies inside its tensor.
+    other; a checkpoint box lies inside its tensor; rows that are tensors need
+    a dimension and have no box.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
                        OptionalAttr<I64Attr>:$layers,
@@ -85,8 +86,13 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return cast<RankedTensorType>(getType()); }
-    /// The checkpoint's name of layer `layer` (0 where there are no layers).
-    std::string getCheckpointName(int64_t layer);
+    /// The checkpoint's name of layer `layer` (0 where there are no layers),
+    /// and of row `row` where each row is a tensor.
+    std::string getCheckpointName(int64_t layer, int64_t row = 0);
+    /// How many tensors of the checkpoint hold a layer: 1, or one a row.
+    int64_t getCheckpointRows();
+    /// The shape of each of those tensors.
+    ArrayRef<int64_t> getCheckpointShape();
   }];
 }
 

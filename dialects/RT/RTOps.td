@@ -130,6 +130,18 @@ def RT_ScatterRowsOp : RT_Op<"scatter_rows", [Pure]> {
   }];
 }
 
+def RT_CheckLoadOp : RT_Op<"check_load"> {
+  let summary = "an expert that gets more than `limit` stops the step";
+  let description = [{
+    Calls `Context::checkLoad` with the layer at hand. `counts` holds one number
+    an expert. It is looked at before the parameters change.
+
+    Example: `rt.check_load %counts limit %slots : tensor<8xi64>`
+  }];
+  let arguments = (ins 1DTensorOf<[I64]>:$counts, Index:$limit);
+  let assemblyFormat = "$counts `limit` $limit attr-dict `:` type($counts)";
+}
+
 //===----------------------------------------------------------------------===//
 // Communication
 //===----------------------------------------------------------------------===//
@@ -178,16 +190,21 @@ def RT_ReduceScatterOp : RT_MoveOp<"reduce_scatter", (ins RT_Combiner:$kind)> {
 def RT_AllToAllOp : RT_Op<"all_to_all"> {
   let summary = "calls Rank::all_to_all";
   let description = [{
-    Dimension `gather_dim` becomes whole, `split_dim` split over `axes`.
+    The parts over `axes` of dimension `gather_dim` are joined, `split_dim` is
+    split over them; `gather_outer` and `split_outer` split the dimensions
+    before and afterwards.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
-                       I64Attr:$gather_grain, I64Attr:$split_dim, I64Attr:$split_extent,
-                       I64Attr:$split_grain, StrArrayAttr:$axes,
+                       I64Attr:$gather_grain, StrArrayAttr:$gather_outer,
+                       I64Attr:$split_dim, I64Attr:$split_extent,
+                       I64Attr:$split_grain, StrArrayAttr:$split_outer,
+                       StrArrayAttr:$axes,
                        FlatSymbolRefAttr:$group, StrAttr:$why);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent `grain` $gather_grain
-    `split` $split_dim `of` $split_extent `by` $split_grain `over` $axes `in` $group
+    `outer` $gather_outer `split` $split_dim `of` $split_extent `by` $split_grain
+    `below` $split_outer `over` $axes `in` $group
     `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }

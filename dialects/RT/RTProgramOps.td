@@ -58,8 +58,8 @@ def RT_ParamOp : RT_Op<"param", [Symbol]> {
     minor, and their `grains`; `first_stage`, the first one that holds it. A
     parameter with `layers` has one value a layer, called `checkpoint` with the
     layer's number in place of `{}`. Where `full` is given, it is the box at
-    `offsets` of a checkpoint's tensor of that shape. `std` or `value` is how
-    it begins.
+    `offsets` of a checkpoint's tensor of that shape; with `{i}` in the name,
+    each row `i` is a tensor of its own. `std` or `value` is how it begins.
 
     Example:
     ```mlir

@@ -19,13 +19,34 @@ using namespace mlir::parc;
 // AxisSizes
 //===----------------------------------------------------------------------===//
 
-AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches) {
-  for (MeshOp mesh : module.getOps<MeshOp>())
+namespace mlir::parc {
+struct ReshardMemory {
+  using Key = std::pair<Type, std::pair<Attribute, Attribute>>;
+  DenseMap<Key, double> bytes;
+};
+} // namespace mlir::parc
+
+AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
+    : memory(std::make_shared<ReshardMemory>()) {
+  for (MeshOp mesh : module.getOps<MeshOp>()) {
     for (auto [axis, size] :
          llvm::zip(mesh.getAxes().getAsRange<StringAttr>(), mesh.getSizes())) {
       sizes[axis.getValue()] = size;
       order.push_back(axis.getValue().str());
     }
+    // An order begins with the axis that changes fastest with the rank; the
+    // axes themselves end with it.
+    SmallVector<Attribute> fastestFirst(
+        llvm::reverse(mesh.getAxes().getValue()));
+    if (mesh.getOrder())
+      fastestFirst = llvm::to_vector(mesh.getOrder()->getValue());
+    int64_t stride = 1;
+    for (Attribute axis : fastestFirst) {
+      StringRef name = cast<StringAttr>(axis).getValue();
+      strides[name] = stride;
+      stride *= of(name);
+    }
+  }
   sizes[kMicroBatchAxis] = microBatches;
   order.push_back(kMicroBatchAxis.str());
 }
@@ -33,6 +54,11 @@ AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches) {
 int64_t AxisSizes::of(StringRef axis) const {
   auto it = sizes.find(axis);
   return it == sizes.end() ? 1 : it->second;
+}
+
+int64_t AxisSizes::strideOf(StringRef axis) const {
+  auto it = strides.find(axis);
+  return it == strides.end() ? 1 : it->second;
 }
 
 int64_t AxisSizes::product(ArrayRef<StringAttr> axes) const {
@@ -87,14 +113,14 @@ RankedTensorType mlir::parc::localType(RankedTensorType type,
   return RankedTensorType::get(shape, type.getElementType());
 }
 
-static double elementBytes(RankedTensorType type) {
+int64_t mlir::parc::elementBytes(RankedTensorType type) {
   Type element = type.getElementType();
   return element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 8;
 }
 
 double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,
                              const AxisSizes &axes) {
-  double bytes = elementBytes(type);
+  auto bytes = static_cast<double>(elementBytes(type));
   for (auto [index, size] : llvm::enumerate(type.getShape())) {
     double parts =
         sharding ? axes.product(sharding.getDims()[index].getAxes()) : 1;

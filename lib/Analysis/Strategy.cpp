@@ -13,6 +13,7 @@
 
 #include "parc/Analysis/Strategy.h"
 #include "ContextChoice.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -118,11 +119,12 @@ static bool selectsWeights(const ClassedOp &classed, unsigned factor) {
     });
   };
   bool inParameter = false, inOther = false;
-  for (auto [operand, dims] :
-       llvm::zip(classed.op->getOperands(), classed.factors->operands)) {
-    if (!has(dims, factor))
+  auto dest = dyn_cast<DestinationStyleOpInterface>(classed.op);
+  for (auto [use, dims] :
+       llvm::zip(classed.op->getOpOperands(), classed.factors->operands)) {
+    if (!has(dims, factor) || (dest && dest.isDpsInit(&use)))
       continue;
-    auto load = operand.getDefiningOp<LoadOp>();
+    auto load = use.get().getDefiningOp<LoadOp>();
     (load && load.getSlot() == "value" ? inParameter : inOther) = true;
   }
   if (!inParameter || !inOther || !has(classed.factors->results[0], factor))

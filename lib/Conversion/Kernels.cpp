@@ -326,7 +326,17 @@ static bool isNeutral(rt::Combiner kind, Attribute attribute) {
     }
   }
   auto number = dyn_cast_or_null<IntegerAttr>(attribute);
-  return number && kind == rt::Combiner::Sum && number.getValue().isZero();
+  if (!number)
+    return false;
+  switch (kind) {
+  case rt::Combiner::Sum:
+    return number.getValue().isZero();
+  case rt::Combiner::Max:
+    return number.getValue().isMinSignedValue();
+  case rt::Combiner::Min:
+    return number.getValue().isMaxSignedValue();
+  }
+  return false;
 }
 
 /// Sizes of the reduction's loops, in order.

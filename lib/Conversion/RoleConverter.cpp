@@ -81,6 +81,12 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
   }
   if (isa<parc::ObserveOp>(op))
     return success();
+  if (auto check = dyn_cast<parc::CheckLoadOp>(op)) {
+    Value counts = get(check.getCounts());
+    rt::CheckLoadOp::create(builder, loc, counts, get(check.getLimit()));
+    mapping.map(check.getResult(), counts);
+    return success();
+  }
   if (auto yield = dyn_cast<parc::YieldOp>(op)) {
     SmallVector<Value> values;
     for (Value value : yield.getValues())
@@ -198,8 +204,9 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
     result = rt::AllToAllOp::create(
         builder, op.getLoc(), type, input, move.getGatherDimAttr(),
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
-        move.getSplitDimAttr(), move.getSplitExtentAttr(),
-        move.getSplitGrainAttr(), axes, group, move.getWhyAttr());
+        move.getGatherOuter(), move.getSplitDimAttr(),
+        move.getSplitExtentAttr(), move.getSplitGrainAttr(),
+        move.getSplitOuter(), axes, group, move.getWhyAttr());
   else if (auto shift = dyn_cast<parc::ShiftOp>(op))
     result = rt::ShiftOp::create(builder, op.getLoc(), type, input,
                                  shift.getDimAttr(), shift.getExtentAttr(),

@@ -69,6 +69,9 @@ constexpr FlagSpec kFlags[] = {
     {"sp", false, kPlans},
     {"cp-kind", true, kPlans},
     {"ep", true, kPlans},
+    {"moe", true, kBuilds},
+    {"moe-buffer-factor", true, kBuilds},
+    {"capacity-factor", true, kBuilds},
     {"rank", true, bit(Verb::Show)},
     {"stage", true, bit(Verb::Show)},
 };
@@ -389,6 +392,8 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --dtype bf16|f32|f64                                                         [the model's]
   --rank-order tp-cp-dp-pp   fastest first                                     [tp-cp-dp-pp]
   --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
+  --moe dropless|capacity    capacity: what exceeds an expert's share is dropped    [dropless]
+  --moe-buffer-factor X --capacity-factor X   over the balanced load    [2, small batches all; 1.25]
   --plan FILE                                                  [plan.toml beside the model]
 Output
   -o PATH                    replaced whole if parc made it, else needs --force        [out]

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Driver/Declaration.h"
+#include "parc/Import/Model.h"
 #include "parc/Pipeline/Schedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -28,6 +29,20 @@ using namespace mlir::parc::driver;
 static constexpr int64_t kNodeSize = 8;
 /// Longer sequences are asked for, not assumed.
 static constexpr int64_t kUsualSequence = 8192;
+
+/// The shortest text that reads back as the same number.
+static std::string number(double value) {
+  for (int digits = 1; digits < 17; ++digits) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    double back = 0;
+    if (!StringRef(text).getAsDouble(back) && back == value)
+      return text;
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
 
 DeclarationSource::DeclarationSource(const CommandLine &line,
                                      std::optional<PlanFile> plan) {
@@ -103,6 +118,9 @@ private:
   bool readSequenceParallel();
   bool readExperts();
   bool readSizes();
+  bool checkExpertKeys();
+  bool readMoe();
+  bool readFactor(StringRef key, double least, Setting<double> &out);
   bool checkStages();
   bool checkBatch();
   void warnNodes();
@@ -264,8 +282,9 @@ bool Resolver::readContext() {
     return true;
   fail(raw.place, "unknown cp-kind " + quoted(raw.text), "cp-kind");
   StringRef near = nearestName(raw.text, kinds);
-  reporter.help(near.empty() ? "kinds: " + llvm::join(ArrayRef<StringRef>(kinds), ", ")
-                             : "did you mean '" + near.str() + "'?");
+  reporter.help(near.empty()
+                    ? "kinds: " + llvm::join(ArrayRef<StringRef>(kinds), ", ")
+                    : "did you mean '" + near.str() + "'?");
   return false;
 }
 
@@ -333,6 +352,70 @@ bool Resolver::readSizes() {
     return false;
   int64_t one = std::max<int64_t>(1, result.batch.value / dp);
   return readCount("micro-batches", result.microBatches, one, Origin::Default);
+}
+
+bool Resolver::readFactor(StringRef key, double least, Setting<double> &out) {
+  const auto *given = find(key);
+  if (!given)
+    return true;
+  const RawValue &raw = given->first;
+  if (StringRef(raw.text).getAsDouble(out.value) || !(out.value >= least) ||
+      out.value > 1e6)
+    return fail(raw.place,
+                "expected '" + key + "' from " + number(least) +
+                    " to 1000000, got " + quoted(raw.text),
+                key);
+  out.origin = given->second;
+  out.place = raw.place;
+  return true;
+}
+
+/// False where a key of experts has no meaning for this model. A program's own
+/// plan repeats what it was imported with.
+bool Resolver::checkExpertKeys() {
+  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"}) {
+    const auto *given = find(key);
+    bool repeats = !facts.isConfig && given && given->second == Origin::Plan;
+    if (!given || facts.experts.value_or(0) > 0 || repeats)
+      continue;
+    fail(given->first.place,
+         facts.isConfig ? "'" + key + "' without experts in the model"
+                        : "'" + key + "' of a program, which has its queues",
+         key);
+    reporter.help(facts.isConfig ? "remove it"
+                                 : "give it when the config is imported");
+    return false;
+  }
+  return true;
+}
+
+bool Resolver::readMoe() {
+  static constexpr StringLiteral kinds[] = {"dropless", "capacity"};
+  if (!checkExpertKeys())
+    return false;
+  if (facts.experts.value_or(0) > 0)
+    result.moe.value = kinds[0].str();
+  if (const auto *given = find("moe"))
+    result.moe = {given->first.text, given->second, given->first.place};
+  if (result.moe.value.empty())
+    return true;
+  if (!llvm::is_contained(kinds, StringRef(result.moe.value))) {
+    fail(result.moe.place, "unknown 'moe' " + quoted(result.moe.value), "moe");
+    reporter.help("kinds: dropless, capacity");
+    return false;
+  }
+  bool drops = result.moe.value == kinds[1];
+  if (const auto *given = find("capacity-factor"); given && !drops) {
+    fail(given->first.place, "'capacity-factor' where no token is dropped",
+         "capacity-factor");
+    reporter.help("add --moe capacity, or remove it");
+    return false;
+  }
+  if (drops)
+    result.capacityFactor.value = RoutingOptions().capacityFactor;
+  // A queue below the balanced load would overflow in every step.
+  return readFactor("moe-buffer-factor", 1.0, result.bufferFactor) &&
+         readFactor("capacity-factor", 0.001, result.capacityFactor);
 }
 
 bool Resolver::checkStages() {
@@ -421,8 +504,8 @@ std::optional<Declaration> Resolver::run() {
   result.rules = source.rules;
   result.planPath = source.planPath;
   if (!readMesh() || !readOrder() || !readSchedule() || !readOptimizer() ||
-      !readSequenceParallel() || !readContext() || !readExperts() ||
-      !readSizes() || !checkBatch() || !checkStages())
+      !readSequenceParallel() || !readContext() || !readSizes() || !readMoe() ||
+      !readExperts() || !checkBatch() || !checkStages())
     return std::nullopt;
   warnNodes();
   return std::move(result);
@@ -462,20 +545,6 @@ struct Row {
 };
 } // namespace
 
-static std::string number(double value) {
-  // The shortest text that reads back as the same number.
-  for (int digits = 1; digits < 17; ++digits) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
-    double back = 0;
-    if (!StringRef(text).getAsDouble(back) && back == value)
-      return text;
-  }
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
-  return text;
-}
-
 template <class T>
 static Row row(StringRef key, std::string value, bool text,
                const Setting<T> &setting) {
@@ -496,6 +565,14 @@ static SmallVector<Row> rows(const Declaration &d) {
   table.push_back(row("sp", d.sp.value ? "true" : "false", false, d.sp));
   table.push_back(row("cp-kind", d.contextKind.value, true, d.contextKind));
   table.push_back(row("ep", std::to_string(d.ep.value), false, d.ep));
+  if (!d.moe.value.empty())
+    table.push_back(row("moe", d.moe.value, true, d.moe));
+  if (d.bufferFactor.value != 0.0)
+    table.push_back(row("moe-buffer-factor", number(d.bufferFactor.value),
+                        false, d.bufferFactor));
+  if (d.capacityFactor.value != 0.0)
+    table.push_back(row("capacity-factor", number(d.capacityFactor.value),
+                        false, d.capacityFactor));
   for (StringRef key :
        {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());

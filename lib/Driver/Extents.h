@@ -49,6 +49,7 @@ private:
                                         unsigned dim, unsigned depth);
   std::optional<int64_t> ofResult(OpResult result, unsigned dim,
                                   unsigned depth);
+  std::optional<int64_t> ofMove(Operation *op, unsigned dim, unsigned depth);
   std::optional<int64_t> byFactors(OpResult result, unsigned dim,
                                    unsigned depth);
   std::optional<int64_t> sent(Region &region, unsigned index, unsigned dim,

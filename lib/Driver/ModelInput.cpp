@@ -301,6 +301,8 @@ mlir::parc::driver::loadModel(MLIRContext &context, const ModelInput &input,
     model.facts.maxSequence = config->maxPositions;
     model.facts.layers = config->layers;
     model.facts.dtype = config->element;
+    model.facts.isConfig = true;
+    model.facts.experts = config->experts.count;
     model.config = std::move(*config);
     return model;
   }
@@ -337,9 +339,14 @@ bool mlir::parc::driver::materialize(MLIRContext &context, LoadedModel &model,
                                      const Declaration &declaration,
                                      Reporter &reporter) {
   if (model.config) {
-    FailureOr<OwningOpRef<ModuleOp>> built =
-        buildModel(&context, *model.config,
-                   {declaration.batch.value, declaration.sequence.value});
+    RoutingOptions routing;
+    routing.drops = declaration.moe.value == "capacity";
+    routing.bufferFactor = declaration.bufferFactor.value;
+    if (routing.drops)
+      routing.capacityFactor = declaration.capacityFactor.value;
+    FailureOr<OwningOpRef<ModuleOp>> built = buildModel(
+        &context, *model.config,
+        {declaration.batch.value, declaration.sequence.value, routing});
     return succeeded(built) && adoptText(context, model, **built, reporter);
   }
   Retype change;

@@ -29,14 +29,25 @@ using namespace mlir::parc::driver;
 
 ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
   static constexpr KeySpec keys[] = {
-      {"mesh", KeyType::Text},       {"batch", KeyType::Integer},
-      {"seq", KeyType::Integer},     {"micro-batches", KeyType::Integer},
-      {"schedule", KeyType::Text},   {"dtype", KeyType::Text},
-      {"rank-order", KeyType::Text}, {"lr", KeyType::Real},
-      {"beta1", KeyType::Real},      {"beta2", KeyType::Real},
-      {"eps", KeyType::Real},        {"weight-decay", KeyType::Real},
-      {"clip", KeyType::Real},       {"sp", KeyType::Boolean},
-      {"cp-kind", KeyType::Text},    {"ep", KeyType::Integer},
+      {"mesh", KeyType::Text},
+      {"batch", KeyType::Integer},
+      {"seq", KeyType::Integer},
+      {"micro-batches", KeyType::Integer},
+      {"schedule", KeyType::Text},
+      {"dtype", KeyType::Text},
+      {"rank-order", KeyType::Text},
+      {"lr", KeyType::Real},
+      {"beta1", KeyType::Real},
+      {"beta2", KeyType::Real},
+      {"eps", KeyType::Real},
+      {"weight-decay", KeyType::Real},
+      {"clip", KeyType::Real},
+      {"moe", KeyType::Text},
+      {"moe-buffer-factor", KeyType::Real},
+      {"capacity-factor", KeyType::Real},
+      {"sp", KeyType::Boolean},
+      {"cp-kind", KeyType::Text},
+      {"ep", KeyType::Integer},
   };
   return keys;
 }

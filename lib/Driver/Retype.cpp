@@ -212,6 +212,8 @@ LogicalResult Rebatch::fixAttributes(Operation *op) {
     expand.setStaticOutputShape(type.getShape());
   } else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     slice.setStaticSizes(type.getShape());
+  } else if (auto slice = dyn_cast<tensor::InsertSliceOp>(op)) {
+    slice.setStaticSizes(slice.getSourceType().getShape());
   }
   return success();
 }

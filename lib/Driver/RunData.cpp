@@ -189,16 +189,31 @@ std::optional<InitialValues> InitialValues::open(Session &session,
   return values;
 }
 
-std::string InitialValues::name(ParamOp param, int64_t layer) const {
+std::string InitialValues::name(ParamOp param, int64_t layer,
+                                int64_t row) const {
   if (weights)
-    if (std::string found = weights->findName(param, layer); !found.empty())
+    if (std::string found = weights->findName(param, layer, row);
+        !found.empty())
       return found;
-  if (param.getCheckpoint())
-    return param.getCheckpointName(layer);
-  std::string name = param.getSymName().str();
-  if (param.getLayers())
-    name += "." + std::to_string(layer);
-  return name;
+  return param.getCheckpointName(layer, row);
+}
+
+/// The initial values of a box of a tensor that no file has.
+static void fillInitial(const ::parc::TensorSpec &spec, uint64_t seed,
+                        ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
+                        MutableArrayRef<double> values) {
+  SmallVector<int64_t> index(sizes.size(), 0);
+  for (double &value : values) {
+    int64_t flat = 0;
+    for (size_t dim = 0; dim < index.size(); ++dim)
+      flat = flat * spec.shape[dim] + offsets[dim] + index[dim];
+    value = ::parc::initialValue(spec, seed, flat);
+    for (size_t dim = index.size(); dim-- > 0;) {
+      if (++index[dim] < sizes[dim])
+        break;
+      index[dim] = 0;
+    }
+  }
 }
 
 std::optional<std::vector<double>> InitialValues::read(ParamOp param,
@@ -213,30 +228,25 @@ std::optional<std::vector<double>> InitialValues::read(ParamOp param,
     return values;
   }
   ::parc::TensorSpec spec;
-  spec.name = name(param, layer);
-  spec.shape.assign(type.getShape().begin(), type.getShape().end());
+  ArrayRef<int64_t> shape = param.getCheckpointShape();
+  spec.shape.assign(shape.begin(), shape.end());
   if (auto checkpoint = param.getCheckpoint();
-      checkpoint && !checkpoint->getShape().empty()) {
-    spec.shape.assign(checkpoint->getShape().begin(),
-                      checkpoint->getShape().end());
+      checkpoint && !checkpoint->getShape().empty())
     offsets.assign(checkpoint->getOffsets().begin(),
                    checkpoint->getOffsets().end());
-  }
   spec.init = param.getValue() ? ::parc::Init::constant : ::parc::Init::normal;
   spec.value = param.getValue() ? param.getValue()->convertToDouble()
                : param.getStd() ? param.getStd()->convertToDouble()
                                 : 0.0;
-  SmallVector<int64_t> index(type.getRank(), 0);
-  for (double &value : values) {
-    int64_t flat = 0;
-    for (size_t dim = 0; dim < index.size(); ++dim)
-      flat = flat * spec.shape[dim] + offsets[dim] + index[dim];
-    value = ::parc::initialValue(spec, static_cast<uint64_t>(seed), flat);
-    for (size_t dim = index.size(); dim-- > 0;) {
-      if (++index[dim] < type.getDimSize(dim))
-        break;
-      index[dim] = 0;
-    }
+  int64_t rows = param.getCheckpointRows();
+  size_t count = values.size() / static_cast<size_t>(rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    spec.name = name(param, layer, row);
+    fillInitial(
+        spec, static_cast<uint64_t>(seed),
+        ArrayRef(offsets).take_back(shape.size()),
+        type.getShape().take_back(shape.size()),
+        MutableArrayRef(values).slice(static_cast<size_t>(row) * count, count));
   }
   return values;
 }

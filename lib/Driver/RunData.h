@@ -69,8 +69,9 @@ public:
 
   /// All elements of a parameter's layer; nothing after an error.
   std::optional<std::vector<double>> read(ParamOp param, int64_t layer) const;
-  /// The tensor that holds a parameter's layer in a checkpoint.
-  std::string name(ParamOp param, int64_t layer) const;
+  /// The tensor that holds a parameter's layer in a checkpoint, or row `row` of
+  /// it where each row is a tensor.
+  std::string name(ParamOp param, int64_t layer, int64_t row = 0) const;
   /// True where the values come from a file.
   bool fromFile() const { return weights.has_value(); }
 

@@ -32,22 +32,27 @@ public:
   void add(const std::string &name, ArrayRef<int64_t> shape,
            const eval::Tensor<T> &value) {
     ::parc::Shape full(shape.begin(), shape.end());
-    addBox(name, full, ::parc::Shape(full.size(), 0), full, value, 1.0);
+    addBox(name, full, ::parc::Shape(full.size(), 0), full, elementsOf(value),
+           1.0);
   }
   void addBox(const std::string &name, const ::parc::Shape &full,
               const ::parc::Shape &lo, const ::parc::Shape &size,
-              const eval::Tensor<T> &value, double scale) {
+              ArrayRef<T> elements, double scale) {
     entries[name] = {name, fileType(), full};
-    std::vector<T> data(value.floats(), value.floats() + value.size());
+    std::vector<T> data(elements);
     for (T &element : data)
       element = static_cast<T>(element * scale);
     pieces.push_back({name, lo, size, std::move(data)});
   }
-  void addParameter(ParamOp param, const std::string &name,
+  /// `name` gives the tensor that holds a row, or all.
+  void addParameter(ParamOp param, function_ref<std::string(int64_t)> name,
                     const eval::Tensor<T> &value, double scale);
   ::parc::Status write(const std::string &path) const;
 
 private:
+  static ArrayRef<T> elementsOf(const eval::Tensor<T> &value) {
+    return {value.floats(), static_cast<size_t>(value.size())};
+  }
   static ::parc::FileType fileType() {
     return sizeof(T) == 8 ? ::parc::FileType::F64 : ::parc::FileType::F32;
   }
@@ -58,18 +63,25 @@ private:
 
 } // namespace
 
-/// A parameter that is a box of a checkpoint's tensor becomes that box.
+/// A parameter that is a box of a checkpoint's tensor becomes that box; one
+/// whose rows are tensors becomes those.
 template <class T>
-void ResultFile<T>::addParameter(ParamOp param, const std::string &name,
+void ResultFile<T>::addParameter(ParamOp param,
+                                 function_ref<std::string(int64_t)> name,
                                  const eval::Tensor<T> &value, double scale) {
-  ::parc::Shape size(value.shape().begin(), value.shape().end());
-  ::parc::Shape full = size, lo(size.size(), 0);
+  ArrayRef<int64_t> shape = param.getCheckpointShape();
+  ArrayRef<int64_t> sizes = value.shape();
+  ::parc::Shape full(shape), lo(shape.size(), 0),
+      size(sizes.take_back(shape.size()));
   if (auto checkpoint = param.getCheckpoint();
-      checkpoint && !checkpoint->getShape().empty()) {
-    full.assign(checkpoint->getShape().begin(), checkpoint->getShape().end());
+      checkpoint && !checkpoint->getShape().empty())
     lo.assign(checkpoint->getOffsets().begin(), checkpoint->getOffsets().end());
-  }
-  addBox(name, full, lo, size, value, scale);
+  int64_t rows = param.getCheckpointRows();
+  size_t count = static_cast<size_t>(value.size() / rows);
+  for (int64_t row = 0; row < rows; ++row)
+    addBox(name(row), full, lo, size,
+           elementsOf(value).slice(static_cast<size_t>(row) * count, count),
+           scale);
 }
 
 template <class T>
@@ -108,11 +120,15 @@ bool mlir::parc::driver::saveResult(Session &session, const Word &path,
     auto layers = static_cast<int64_t>(param.getLayers().value_or(1));
     for (int64_t layer = 0; layer < layers; ++layer) {
       std::string symbol = param.getSymName().str();
-      std::string name = names.name(param, layer);
+      auto named = [&](const char *kind) {
+        return [&, kind](int64_t row) {
+          return kind + names.name(param, layer, row);
+        };
+      };
       if (auto *grad = result.params.find({symbol, layer, "grad"}))
-        file.addParameter(param, "grad." + name, *grad, perToken);
+        file.addParameter(param, named("grad."), *grad, perToken);
       if (auto *value = result.params.find({symbol, layer, "value"}))
-        file.addParameter(param, "param." + name, *value, 1.0);
+        file.addParameter(param, named("param."), *value, 1.0);
     }
   }
   ::parc::Status status = file.write(path.text);

@@ -263,6 +263,27 @@ static LogicalResult runOwn(Interpreter<T> &interpreter,
       first ? input : Tensor<T>::zeros(input.shape(), input.isInt()));
 }
 
+/// Which expert, layer and rank, and the way out.
+template <class T>
+static LogicalResult runCheckLoad(Interpreter<T> &interpreter,
+                                  const OpPlan<T> &plan) {
+  auto op = cast<CheckLoadOp>(plan.op);
+  const Tensor<T> &counts = interpreter.tensor(op.getCounts());
+  int64_t limit = interpreter.integer(op.getLimit());
+  for (int64_t expert = 0; expert < counts.size(); ++expert) {
+    int64_t count = counts.ints()[expert];
+    if (count <= limit)
+      continue;
+    InFlightDiagnostic diag = op.emitError() << "expert " << expert;
+    if (op->template getParentOfType<StackOp>())
+      diag << " of layer " << interpreter.layer;
+    return diag << " on rank " << interpreter.rank.number << " got " << count
+                << " tokens, its queue holds " << limit
+                << "; raise moe_buffer_factor";
+  }
+  return interpreter.set(op.getResult(), counts);
+}
+
 template <class T>
 void mlir::parc::eval::addParcHandlers(HandlerTable<T> &table) {
   table["parc.load"] = {runLoad<T>};
@@ -275,6 +296,7 @@ void mlir::parc::eval::addParcHandlers(HandlerTable<T> &table) {
   table["parc.part_start"] = {runPart<T, PartStartOp>};
   table["parc.part_size"] = {runPart<T, PartSizeOp>};
   table["parc.own"] = {runOwn<T>};
+  table["parc.check_load"] = {runCheckLoad<T>};
 }
 
 #define PARC_INSTANTIATE(T)                                                    \

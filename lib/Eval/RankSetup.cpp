@@ -104,6 +104,7 @@ int64_t RankSetup::stageOf(int64_t rank) const {
 
 RankContext RankSetup::context(int64_t rank) const {
   RankContext context;
+  context.number = rank;
   for (auto [axis, coordinate] :
        llvm::zip(grid->mesh().axes(), grid->coordinate(rank)))
     context.setAxis(axis.name, {coordinate, axis.size});

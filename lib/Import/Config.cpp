@@ -14,6 +14,7 @@
 #include "parc/Import/Config.h"
 #include "Fields.h"
 #include "Nearest.h"
+#include "Parts.h"
 #include "Rope.h"
 #include "parc/Import/Parameters.h"
 #include "llvm/ADT/StringExtras.h"
@@ -132,7 +133,12 @@ public:
     readWindow();
     config.element = readElement(element);
     if (architecture.positions == PositionKind::Rotary)
-      config.rope = readRope(fields);
+      config.rope = readRope(fields, config.maxPositions);
+    if (architecture.attention == AttentionKind::Latent)
+      readLatent(fields, config);
+    if (architecture.router != RouterKind::None)
+      readExperts(fields, config);
+    readRuns(fields, config);
     checkRules();
     if (!fields.hasFaults())
       checkSizes();
@@ -160,6 +166,7 @@ private:
           keys.residualDropout})
       if (!key.empty())
         fields.markKnown(key);
+    markPartsKnown(architecture, fields);
     if (architecture.positions == PositionKind::Rotary)
       for (StringRef key : {"rope_theta", "rope_scaling", "rope_parameters"})
         fields.markKnown(key);
@@ -318,15 +325,21 @@ private:
                        Twine(config.heads));
     if (!config.headDim)
       deriveHeadDim();
+    bool latent = architecture.attention == AttentionKind::Latent;
+    if (!latent)
+      config.valueDim = config.rotaryDim = config.headDim;
     if (architecture.positions == PositionKind::Rotary &&
-        config.headDim % 2 != 0 && !fields.hasFault(keys.hidden))
-      fields.fault(!keys.headDim.empty() && fields.get(keys.headDim)
+        config.rotaryDim % 2 != 0 && !fields.hasFault(keys.hidden))
+      fields.fault(latent ? architecture.latent.rotaryDim
+                   : !keys.headDim.empty() && fields.get(keys.headDim)
                        ? keys.headDim
                        : keys.hidden,
                    "expected an even number of elements a head, because "
                    "rotary positions turn pairs, got " +
-                       Twine(config.headDim));
-    if (config.ffn > kMaxSize || config.heads > kMaxSize / config.headDim)
+                       Twine(config.rotaryDim));
+    int64_t widest =
+        std::max(config.headDim, config.latent.plainDim + config.valueDim);
+    if (config.ffn > kMaxSize || config.heads > kMaxSize / widest)
       fields.fault(config.ffn > kMaxSize ? keys.hidden : keys.heads,
                    "expected a layer of at most " + Twine(kMaxSize) +
                        " elements a position");

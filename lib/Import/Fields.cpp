@@ -71,6 +71,11 @@ void Fields::require(StringRef path) {
     faultMissing(path);
 }
 
+void Fields::requireKey(StringRef path) {
+  if (!source.find(path))
+    faultMissing(path);
+}
+
 void Fields::faultMissing(StringRef path) {
   StringRef misspelt = findMisspelt(path);
   if (misspelt.empty()) {
@@ -88,18 +93,17 @@ void Fields::faultMissing(StringRef path) {
 }
 
 int64_t Fields::size(StringRef path, std::optional<int64_t> missing,
-                     int64_t most) {
+                     int64_t most, int64_t least) {
   const llvm::json::Value *value = get(path);
   if (!value) {
     if (!missing)
       faultMissing(path);
     return missing.value_or(1);
   }
-  std::string wanted = ("a whole number from 1 to " + Twine(most)).str();
   std::optional<int64_t> size = value->getAsInteger();
-  if (size && *size >= 1 && *size <= most)
+  if (size && *size >= least && *size <= most)
     return *size;
-  faultType(path, wanted);
+  faultType(path, "a whole number from " + Twine(least) + " to " + Twine(most));
   return 1;
 }
 

@@ -36,9 +36,9 @@ public:
   /// The value of a field; null where it is missing or JSON's null.
   const llvm::json::Value *get(StringRef path);
 
-  /// A whole number from 1 to `most`. Without a default it is required.
+  /// A whole number from `least` to `most`. Without a default it is required.
   int64_t size(StringRef path, std::optional<int64_t> missing = std::nullopt,
-               int64_t most = kMaxSize);
+               int64_t most = kMaxSize, int64_t least = 1);
   /// A finite number from `least` to `most`, both possible unless `open`.
   double number(StringRef path, std::optional<double> missing, double least,
                 double most, bool open = false);
@@ -48,8 +48,10 @@ public:
   /// Whether the value is one of a JSON array of values; absence is. The
   /// fault names those.
   void requireOneOf(StringRef path, StringRef allowedJson);
-  /// A fault where the field is missing.
+  /// A fault where the field is missing, or null.
   void require(StringRef path);
+  /// A fault where the field is missing; null is a value.
+  void requireKey(StringRef path);
   /// The field is used, whether or not it has been read yet.
   void markKnown(StringRef path) { known.insert(path.str()); }
   /// The field changes nothing.

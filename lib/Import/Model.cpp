@@ -14,7 +14,9 @@
 #include "parc/Import/Model.h"
 #include "ModelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -24,6 +26,11 @@ using namespace mlir::parc;
 
 /// Longer sequences are asked for, not assumed.
 static constexpr int64_t kUsualSequence = 8192;
+/// Loads of experts differ more the fewer tokens there are: queues hold all
+/// tokens of a batch of up to `kSmallBatch`, and otherwise this many times the
+/// balanced load.
+static constexpr int64_t kSmallBatch = 4096;
+static constexpr double kUsualBuffer = 2.0;
 
 OwningOpRef<ModuleOp> ModelBuilder::build() {
   OwningOpRef<ModuleOp> owner = ModuleOp::create(at("model"));
@@ -40,14 +47,15 @@ void ModelBuilder::declareParameters() {
     types[spec.symbol] = type;
     ParamOp::create(builder, at(spec.symbol),
                     builder.getStringAttr(spec.symbol), TypeAttr::get(type),
-                    spec.perLayer ? builder.getI64IntegerAttr(config.layers)
-                                  : nullptr,
+                    spec.layers ? builder.getI64IntegerAttr(spec.layers)
+                                : nullptr,
                     spec.value ? nullptr : number(spec.std),
                     spec.value ? number(*spec.value) : nullptr,
                     CheckpointAttr::get(context, spec.checkpoint, spec.boxShape,
                                         spec.boxOffsets),
-                    builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
-                    /*no_decay=*/nullptr, /*sharding=*/nullptr);
+                    builder.getI64IntegerAttr(spec.firstLayer),
+                    builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
+                    /*sharding=*/nullptr);
   }
 }
 
@@ -75,7 +83,15 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
-  x = buildStack(x);
+  if (config.experts.auxiliaryWeight > 0)
+    balance =
+        splat("balance",
+              RankedTensorType::get({}, config.element == ElementKind::BF16
+                                            ? builder.getF32Type()
+                                            : element),
+              0.0);
+  for (const LayerRun &each : config.runs)
+    x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
   buildLoss(x);
 }
@@ -90,85 +106,87 @@ Value ModelBuilder::buildEmbedding() {
                                       load("position"), /*start=*/Value());
     x = add("embed", x, p);
   } else {
-    RankedTensorType table =
-        tensorOf({batch.batch, batch.sequence, config.headDim / 2});
-    auto tables =
-        nn::RopeTableOp::create(builder, at("rope"), table, table, positions,
-                                builder.getDenseF64ArrayAttr(
-                                    config.rope.getFrequencies(config.headDim)),
-                                number(1.0));
-    cosines = tables.getCos();
-    sines = tables.getSin();
+    buildTables();
   }
   return dropout("embed.dropout", x, config.embeddingDropout);
 }
 
-Value ModelBuilder::buildStack(Value x) {
-  auto stack = StackOp::create(builder, at("layers"), TypeRange(x.getType()),
-                               "layers", 0, config.layers, /*reverse=*/false,
-                               /*reductions=*/0, ValueRange(x), ValueRange());
+void ModelBuilder::buildTables() {
+  RankedTensorType table =
+      tensorOf({batch.batch, batch.sequence, config.rotaryDim / 2});
+  auto tables =
+      nn::RopeTableOp::create(builder, at("rope"), table, table, positions,
+                              builder.getDenseF64ArrayAttr(
+                                  config.rope.getFrequencies(config.rotaryDim)),
+                              number(config.rope.tableScale));
+  cosines = tables.getCos();
+  sines = tables.getSin();
+}
+
+Value ModelBuilder::buildStack(const LayerRun &layers, Value x) {
+  Location location = at(layers.stack);
+  // A loss that layers add to goes along with what they compute.
+  SmallVector<Value> carried{x};
+  SmallVector<Location> places{at("x")};
+  if (balance) {
+    carried.push_back(balance);
+    places.push_back(at("balance"));
+  }
+  SmallVector<Type> types(ValueRange(carried).getTypes());
+  auto stack = StackOp::create(builder, location, types, layers.stack, 0,
+                               layers.count, /*reverse=*/false,
+                               /*reductions=*/0, carried, ValueRange());
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&stack.getBody(), {},
-                                    {builder.getIndexType(), x.getType()},
-                                    {at("layer"), at("x")});
+  types.insert(types.begin(), builder.getIndexType());
+  places.insert(places.begin(), at("layer"));
+  Block *body = builder.createBlock(&stack.getBody(), {}, types, places);
+  run = &layers;
   layer = body->getArgument(0);
-  Value y = buildLayer(body->getArgument(1));
-  YieldOp::create(builder, at("layers"), ValueRange(y));
+  if (balance)
+    balance = body->getArgument(2);
+  SmallVector<Value> yielded{buildLayer(body->getArgument(1))};
+  if (balance)
+    yielded.push_back(balance);
+  YieldOp::create(builder, location, yielded);
   layer = Value();
+  run = nullptr;
+  if (balance)
+    balance = stack.getResult(1);
   return stack.getResult(0);
 }
 
 Value ModelBuilder::buildLayer(Value x) {
-  Value h = norm("layers.attn.norm", "attn_norm", x);
+  Value h = norm("attn.norm", "attn_norm", x);
   h = buildAttention(h);
-  x = add("layers.attn.add", x, h);
-  h = norm("layers.mlp.norm", "mlp_norm", x);
-  h = buildMlp(h);
-  return add("layers.mlp.add", x, h);
+  x = add("attn.add", x, h);
+  h = norm("mlp.norm", "mlp_norm", x);
+  h = run->experts ? buildExperts(h) : buildMlp(h);
+  return add("mlp.add", x, h);
 }
 
-Value ModelBuilder::buildAttention(Value x) {
-  Value q = linear("layers.attn.q", "q", x, config.qkvBias);
-  Value k = linear("layers.attn.k", "k", x, config.qkvBias);
-  Value v = linear("layers.attn.v", "v", x, config.qkvBias);
-  q = splitHeads("layers.attn.q.heads", q, config.heads);
-  k = splitHeads("layers.attn.k.heads", k, config.kvHeads);
-  v = splitHeads("layers.attn.v.heads", v, config.kvHeads);
-  q = headNorm("layers.attn.q.norm", "q_norm", q);
-  k = headNorm("layers.attn.k.norm", "k_norm", k);
-  q = rope("layers.attn.q.rope", q);
-  k = rope("layers.attn.k.rope", k);
-  double scale = config.scaleScores
-                     ? 1.0 / std::sqrt(static_cast<double>(config.headDim))
-                     : 1.0;
-  bool drops = config.attentionDropout > 0;
-  Value context = nn::AttentionOp::create(
-      builder, at("layers.attn.context"), q.getType(), q, k, v, positions,
-      positions, drops ? seed : Value(), drops ? layer : Value(),
-      /*batch_start=*/Value(), /*head_start=*/Value(), builder.getUnitAttr(),
-      config.window ? builder.getI64IntegerAttr(*config.window) : nullptr,
-      number(scale), number(config.attentionDropout),
-      builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
-      /*within_groups=*/nullptr,
-      /*shape=*/nullptr, /*ring=*/nullptr, /*ring_of=*/nullptr);
-  context = joinHeads("layers.attn.joined", context);
-  Value o = linear("layers.attn.o", "o", context, config.outputBias);
-  return dropout("layers.attn.dropout", o, config.residualDropout);
+/// down(act(gate(x)) * up(x))
+Value ModelBuilder::buildGated(const Twine &name, const Twine &symbol, Value x,
+                               bool bias) {
+  auto line = [&](StringRef part, Value from) {
+    return linear((name + "." + part).str(), (symbol + part).str(), from, bias);
+  };
+  Value gate = activate((name + ".act").str(), line("gate", x));
+  Value up = line("up", x);
+  Value inner =
+      arith::MulFOp::create(builder, at((name + ".gated").str()), gate, up);
+  return line("down", inner);
 }
 
 Value ModelBuilder::buildMlp(Value x) {
-  Value inner;
+  Value y;
   if (architecture.mlp == MlpKind::Gated) {
-    Value gate = linear("layers.mlp.gate", "gate", x, config.mlpBias);
-    gate = activate("layers.mlp.act", gate);
-    Value up = linear("layers.mlp.up", "up", x, config.mlpBias);
-    inner = arith::MulFOp::create(builder, at("layers.mlp.gated"), gate, up);
+    y = buildGated("mlp", "", x, config.mlpBias);
   } else {
-    inner = linear("layers.mlp.up", "up", x, config.mlpBias);
-    inner = activate("layers.mlp.act", inner);
+    Value inner = linear("mlp.up", "up", x, config.mlpBias);
+    inner = activate("mlp.act", inner);
+    y = linear("mlp.down", "down", inner, config.mlpBias);
   }
-  Value down = linear("layers.mlp.down", "down", inner, config.mlpBias);
-  return dropout("layers.mlp.dropout", down, config.residualDropout);
+  return dropout("mlp.dropout", y, config.residualDropout);
 }
 
 void ModelBuilder::buildLoss(Value x) {
@@ -190,8 +208,10 @@ void ModelBuilder::buildLoss(Value x) {
   auto rows = RankedTensorType::get({batch.batch, batch.sequence}, sum);
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
-  YieldOp::create(builder, at("loss"),
-                  ValueRange{loss.getLoss(), loss.getCount()});
+  Value total = loss.getLoss();
+  if (balance)
+    total = add("loss", total, balance);
+  YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 
 /// Whether the product stays below 2^62.
@@ -201,6 +221,41 @@ static bool fits(ArrayRef<int64_t> sizes) {
     if (llvm::MulOverflow(product, size, product))
       return false;
   return product < (int64_t{1} << 62);
+}
+
+/// Sizes of queues; a fault where an expert could take no token at all.
+static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
+                                           const ModelConfig &config,
+                                           const BatchOptions &batch) {
+  const ExpertsConfig &experts = config.experts;
+  const RoutingOptions &routing = batch.routing;
+  QueueSizes sizes;
+  if (!experts.count)
+    return sizes;
+  int64_t tokens = batch.batch * batch.sequence;
+  double share = static_cast<double>(experts.perToken) /
+                 static_cast<double>(experts.count);
+  double length = static_cast<double>(batch.sequence);
+  double factor = routing.bufferFactor;
+  if (factor == 0.0)
+    factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
+  // The same for each sequence, so that queues are split as batches are.
+  double slots = std::min(std::ceil(factor * share * length), length);
+  sizes.slots = batch.batch * static_cast<int64_t>(slots);
+  if (!routing.drops)
+    return sizes;
+  double capacity = routing.capacityFactor * share * length;
+  if (capacity < 1.0) {
+    emitError(FileLineColLoc::get(context, config.file, 1, 1))
+        << "expected experts of a capacity of at least one token, got "
+        << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
+        << llvm::formatv("{0}", routing.capacityFactor).str() << " x "
+        << batch.sequence << " tokens x " << experts.perToken << " choices / "
+        << experts.count << " experts; raise --capacity-factor or --seq";
+    return failure();
+  }
+  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));
+  return sizes;
 }
 
 static LogicalResult checkBatch(MLIRContext *context, const ModelConfig &config,
@@ -213,10 +268,15 @@ static LogicalResult checkBatch(MLIRContext *context, const ModelConfig &config,
   if (batch.sequence < 1)
     return emitError(location)
            << "expected a sequence of at least 1 token, got " << batch.sequence;
+  const ExpertsConfig &experts = config.experts;
   int64_t widest = std::max(
-      {config.vocab, config.ffn, config.hidden, config.heads * config.headDim});
+      {config.vocab, config.ffn, config.hidden, config.heads * config.headDim,
+       config.heads * (config.latent.plainDim + config.valueDim),
+       experts.sharedFfn});
   if (!fits({batch.batch, batch.sequence, widest}) ||
-      !fits({batch.batch, batch.sequence, batch.sequence, config.heads}))
+      !fits({batch.batch, batch.sequence, batch.sequence, config.heads}) ||
+      !fits({batch.batch, batch.sequence, std::max<int64_t>(experts.count, 1),
+             std::max(config.hidden, experts.ffn)}))
     return emitError(location)
            << "expected tensors of fewer than 2^62 elements, got a batch of "
            << batch.batch << " sequences of " << batch.sequence
@@ -241,12 +301,15 @@ mlir::parc::buildModel(MLIRContext *context, const ModelConfig &config,
     batch.sequence = std::min(config.maxPositions, kUsualSequence);
   if (failed(checkBatch(context, config, batch)))
     return failure();
-  return ModelBuilder(context, config, batch).build();
+  FailureOr<QueueSizes> queue = getQueueSizes(context, config, batch);
+  if (failed(queue))
+    return failure();
+  return ModelBuilder(context, config, batch, *queue).build();
 }
 
 void mlir::parc::registerImportDialects(DialectRegistry &registry) {
   registry.insert<ParcDialect, nn::NNDialect, arith::ArithDialect,
-                  tensor::TensorDialect>();
+                  linalg::LinalgDialect, tensor::TensorDialect>();
 }
 
 void mlir::parc::printModel(ModuleOp module, raw_ostream &os) {

@@ -12,6 +12,7 @@
 
 #include "ModelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <cmath>
 
@@ -31,9 +32,9 @@ static Type getElementType(Builder &builder, ElementKind kind) {
 }
 
 ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
-                           BatchOptions batch)
+                           BatchOptions batch, QueueSizes queue)
     : context(context), config(config), architecture(*config.architecture),
-      batch(batch), builder(context),
+      batch(batch), queue(queue), builder(context),
       element(getElementType(builder, config.element)) {}
 
 RankedTensorType ModelBuilder::tensorOf(ArrayRef<int64_t> shape) const {
@@ -52,12 +53,14 @@ RankedTensorType ModelBuilder::withLast(Value value, int64_t size) const {
 }
 
 Location ModelBuilder::at(StringRef name) const {
-  return NameLoc::get(StringAttr::get(context, name));
+  std::string path = run ? (run->stack + "." + name).str() : name.str();
+  return NameLoc::get(StringAttr::get(context, path));
 }
 
 Value ModelBuilder::load(StringRef symbol) {
-  return LoadOp::create(builder, at(symbol), types.lookup(symbol),
-                        FlatSymbolRefAttr::get(context, symbol));
+  auto name = StringAttr::get(context, (run ? run->prefix : "") + symbol);
+  return LoadOp::create(builder, NameLoc::get(name), types.lookup(name),
+                        FlatSymbolRefAttr::get(name));
 }
 
 Value ModelBuilder::linear(StringRef name, StringRef symbol, Value x,
@@ -74,26 +77,31 @@ Value ModelBuilder::linear(StringRef name, StringRef symbol, Value x,
   return nn::BiasAddOp::create(builder, at(name), y.getType(), y, added);
 }
 
+Value ModelBuilder::rmsNorm(StringRef name, StringRef symbol, Value x,
+                            double epsilon) {
+  return nn::RmsNormOp::create(builder, at(name), x.getType(), x, load(symbol),
+                               number(epsilon));
+}
+
 Value ModelBuilder::norm(StringRef name, StringRef symbol, Value x) {
-  Value weight = load(symbol);
   if (architecture.norm == NormKind::Rms)
-    return nn::RmsNormOp::create(builder, at(name), x.getType(), x, weight,
-                                 number(config.epsilon));
+    return rmsNorm(name, symbol, x, config.epsilon);
+  Value weight = load(symbol);
   Value bias = load((symbol + "_bias").str());
   return nn::LayerNormOp::create(builder, at(name), x.getType(), x, weight,
                                  bias, number(config.epsilon));
 }
 
-Value ModelBuilder::splitHeads(StringRef name, Value x, int64_t heads) {
-  RankedTensorType type =
-      tensorOf({batch.batch, batch.sequence, heads, config.headDim});
+Value ModelBuilder::splitHeads(StringRef name, Value x, int64_t heads,
+                               int64_t size) {
+  RankedTensorType type = tensorOf({batch.batch, batch.sequence, heads, size});
   SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}};
   return tensor::ExpandShapeOp::create(builder, at(name), type, x, groups);
 }
 
 Value ModelBuilder::joinHeads(StringRef name, Value x) {
   RankedTensorType type =
-      tensorOf({batch.batch, batch.sequence, config.heads * config.headDim});
+      tensorOf({batch.batch, batch.sequence, config.heads * config.valueDim});
   SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}};
   return tensor::CollapseShapeOp::create(builder, at(name), type, x, groups);
 }
@@ -106,7 +114,62 @@ Value ModelBuilder::rope(StringRef name, Value x) {
   if (!cosines)
     return x;
   return nn::RopeOp::create(builder, at(name), x.getType(), x, cosines, sines,
-                            /*interleaved=*/nullptr);
+                            config.interleaved ? builder.getUnitAttr()
+                                               : nullptr);
+}
+
+/// Zeros and ones, a static offset or stride a dimension; the last is `last`.
+static SmallVector<OpFoldResult> fill(Builder &builder, size_t rank,
+                                      int64_t each, int64_t last) {
+  SmallVector<OpFoldResult> values(rank, builder.getIndexAttr(each));
+  values.back() = builder.getIndexAttr(last);
+  return values;
+}
+
+static SmallVector<OpFoldResult> sizesOf(Builder &builder,
+                                         RankedTensorType type) {
+  return getAsIndexOpFoldResult(builder.getContext(), type.getShape());
+}
+
+Value ModelBuilder::slice(StringRef name, Value x, int64_t offset,
+                          int64_t size) {
+  RankedTensorType type = withLast(x, size);
+  size_t rank = type.getRank();
+  return tensor::ExtractSliceOp::create(
+      builder, at(name), type, x, fill(builder, rank, 0, offset),
+      sizesOf(builder, type), fill(builder, rank, 1, 1));
+}
+
+Value ModelBuilder::concatenate(StringRef name, Value a, Value b) {
+  auto first = cast<RankedTensorType>(a.getType());
+  auto second = cast<RankedTensorType>(b.getType());
+  size_t rank = first.getRank();
+  int64_t middle = first.getShape().back();
+  RankedTensorType type = withLast(a, middle + second.getShape().back());
+  Value whole = tensor::EmptyOp::create(builder, at(name), type.getShape(),
+                                        type.getElementType());
+  whole = tensor::InsertSliceOp::create(
+      builder, at(name), a, whole, fill(builder, rank, 0, 0),
+      sizesOf(builder, first), fill(builder, rank, 1, 1));
+  return tensor::InsertSliceOp::create(
+      builder, at(name), b, whole, fill(builder, rank, 0, middle),
+      sizesOf(builder, second), fill(builder, rank, 1, 1));
+}
+
+Value ModelBuilder::shareHead(StringRef name, Value x) {
+  int64_t size = cast<RankedTensorType>(x.getType()).getDimSize(3);
+  SmallVector<ReassociationIndices> groups = {{0}, {1}, {2, 3}};
+  Value one = tensor::CollapseShapeOp::create(
+      builder, at(name), tensorOf({batch.batch, batch.sequence, size}), x,
+      groups);
+  Value all = tensor::EmptyOp::create(
+      builder, at(name),
+      ArrayRef<int64_t>{batch.batch, batch.sequence, config.heads, size},
+      element);
+  return linalg::BroadcastOp::create(builder, at(name), one, all,
+                                     ArrayRef<int64_t>{2})
+      .getResult()
+      .front();
 }
 
 Value ModelBuilder::activate(StringRef name, Value x) {

@@ -28,14 +28,17 @@ public:
 
   SmallVector<ParameterSpec> take() {
     addEmbeddings();
-    addAttention();
-    addMlp();
-    perLayer = false;
+    for (const LayerRun &each : config.runs) {
+      run = &each;
+      addAttention();
+      addMlp();
+    }
+    run = nullptr;
     addNorm("final_norm", names.finalNorm, config.hidden);
     if (!config.tied)
       add("head", names.head, {config.vocab, config.hidden},
           config.initializerRange)
-          .multiplied = true;
+          .multiplied = 1.0;
     return std::move(table);
   }
 
@@ -43,9 +46,12 @@ private:
   ParameterSpec &add(StringRef symbol, StringRef checkpoint,
                      ArrayRef<int64_t> shape, double std) {
     ParameterSpec &spec = table.emplace_back();
-    spec.symbol = symbol.str();
+    spec.symbol = ((run ? run->prefix : "") + symbol).str();
     spec.shape.assign(shape.begin(), shape.end());
-    spec.perLayer = perLayer;
+    if (run) {
+      spec.layers = run->count;
+      spec.firstLayer = run->begin;
+    }
     spec.std = std;
     spec.checkpoint = (checkpoint + ".weight").str();
     return spec;
@@ -76,7 +82,7 @@ private:
       std /= std::sqrt(2.0 * static_cast<double>(config.layers));
     ParameterSpec &weight = inOut ? add(symbol, checkpoint, {in, out}, std)
                                   : add(symbol, checkpoint, {out, in}, std);
-    weight.multiplied = true;
+    weight.multiplied = 1.0;
     if (parts > 1)
       setBox(weight, inOut ? 1 : 0, part * out, parts * out);
     if (!bias)
@@ -89,7 +95,7 @@ private:
 
   static void setBox(ParameterSpec &spec, unsigned dim, int64_t offset,
                      int64_t size) {
-    spec.boxShape = spec.shape;
+    spec.boxShape.assign(spec.shape.begin(), spec.shape.end());
     spec.boxShape[dim] = size;
     spec.boxOffsets.assign(spec.shape.size(), 0);
     spec.boxOffsets[dim] = offset;
@@ -98,20 +104,28 @@ private:
   void addEmbeddings() {
     add("embed", names.embed, {config.vocab, config.hidden},
         config.initializerRange)
-        .multiplied = config.tied;
+        .multiplied = config.tied ? 1.0 : 0.0;
     if (architecture.positions == PositionKind::Learned)
       add("position", names.position, {config.maxPositions, config.hidden},
           config.initializerRange);
   }
 
   void addAttention() {
-    perLayer = true;
+    addNorm("attn_norm", names.attnNorm, config.hidden);
+    if (architecture.attention == AttentionKind::Latent)
+      addLatent();
+    else
+      addHeads();
+    addLinear("o", names.o, config.heads * config.valueDim, config.hidden,
+              config.outputBias, true);
+  }
+
+  void addHeads() {
     int64_t hidden = config.hidden;
     int64_t query = config.heads * config.headDim;
     int64_t key = config.kvHeads * config.headDim;
     bool bias = config.qkvBias;
     int64_t parts = architecture.fusedQkv ? 3 : 1;
-    addNorm("attn_norm", names.attnNorm, hidden);
     addLinear("q", names.q, hidden, query, bias, false, 0, parts);
     addLinear("k", names.k, hidden, key, bias, false, 1, parts);
     addLinear("v", names.v, hidden, key, bias, false, 2, parts);
@@ -119,22 +133,73 @@ private:
       addNorm("q_norm", names.qNorm, config.headDim);
       addNorm("k_norm", names.kNorm, config.headDim);
     }
-    addLinear("o", names.o, query, hidden, config.outputBias, true);
+  }
+
+  void addLatent() {
+    const LatentConfig &latent = config.latent;
+    int64_t hidden = config.hidden;
+    int64_t query = config.heads * config.headDim;
+    if (latent.queryRank) {
+      addLinear("q_down", names.qDown, hidden, latent.queryRank,
+                config.qkvBias);
+      addNorm("q_down_norm", names.qDownNorm, latent.queryRank);
+      addLinear("q_up", names.qUp, latent.queryRank, query, false);
+    } else {
+      addLinear("q", names.q, hidden, query, false);
+    }
+    addLinear("kv_down", names.kvDown, hidden,
+              latent.keyRank + latent.rotaryDim, config.qkvBias);
+    addNorm("kv_down_norm", names.kvDownNorm, latent.keyRank);
+    addLinear("kv_up", names.kvUp, latent.keyRank,
+              config.heads * (latent.plainDim + config.valueDim), false);
   }
 
   void addMlp() {
-    bool bias = config.mlpBias;
     addNorm("mlp_norm", names.mlpNorm, config.hidden);
+    if (run->experts)
+      return addExperts();
+    bool bias = config.mlpBias;
     if (architecture.mlp == MlpKind::Gated)
       addLinear("gate", names.gate, config.hidden, config.ffn, bias);
     addLinear("up", names.up, config.hidden, config.ffn, bias);
     addLinear("down", names.down, config.ffn, config.hidden, bias, true);
   }
 
+  void addExperts() {
+    const ExpertsConfig &experts = config.experts;
+    addLinear("router", names.router, config.hidden, experts.count, false);
+    // Moved by a rule of its own between steps, not by its gradient.
+    if (architecture.router == RouterKind::Sigmoid)
+      addConstant("router_bias", names.routerBias, experts.count, 0.0);
+    addExpertWeight("expert_gate", names.expertGate, config.hidden,
+                    experts.ffn);
+    addExpertWeight("expert_up", names.expertUp, config.hidden, experts.ffn);
+    addExpertWeight("expert_down", names.expertDown, experts.ffn,
+                    config.hidden);
+    if (!experts.sharedFfn)
+      return;
+    addLinear("shared_gate", names.sharedGate, config.hidden, experts.sharedFfn,
+              false);
+    addLinear("shared_up", names.sharedUp, config.hidden, experts.sharedFfn,
+              false);
+    addLinear("shared_down", names.sharedDown, experts.sharedFfn, config.hidden,
+              false);
+  }
+
+  /// All experts' weights in one parameter, each `out x in`.
+  void addExpertWeight(StringRef symbol, StringRef checkpoint, int64_t in,
+                       int64_t out) {
+    const ExpertsConfig &experts = config.experts;
+    add(symbol, checkpoint, {experts.count, out, in}, config.initializerRange)
+        .multiplied = static_cast<double>(experts.perToken) /
+                      static_cast<double>(experts.count);
+  }
+
   const ModelConfig &config;
   const Architecture &architecture;
   const CheckpointNames &names;
-  bool perLayer = false;
+  /// The run whose parameters are added; null for the whole model's.
+  const LayerRun *run = nullptr;
   SmallVector<ParameterSpec> table;
 };
 } // namespace
@@ -144,44 +209,40 @@ mlir::parc::getParameters(const ModelConfig &config) {
   return Table(config).take();
 }
 
-/// The elements of all parameters for which `counts`; nothing from 2^62 on.
-static std::optional<int64_t>
-countElements(const ModelConfig &config,
-              llvm::function_ref<bool(const ParameterSpec &)> counts) {
+/// The elements of a parameter of all layers; nothing where that overflows.
+static std::optional<int64_t> countElements(const ParameterSpec &spec) {
+  int64_t elements = std::max<int64_t>(spec.layers, 1);
+  for (int64_t size : spec.shape)
+    if (llvm::MulOverflow(elements, size, elements))
+      return std::nullopt;
+  return elements;
+}
+
+std::optional<int64_t> mlir::parc::countParameters(const ModelConfig &config) {
   int64_t total = 0;
   for (const ParameterSpec &spec : getParameters(config)) {
-    if (!counts(spec))
-      continue;
-    int64_t elements = spec.perLayer ? config.layers : 1;
-    for (int64_t size : spec.shape)
-      if (llvm::MulOverflow(elements, size, elements))
-        return std::nullopt;
-    if (llvm::AddOverflow(total, elements, total) ||
+    std::optional<int64_t> elements = countElements(spec);
+    if (!elements || llvm::AddOverflow(total, *elements, total) ||
         total >= (int64_t{1} << 62))
       return std::nullopt;
   }
   return total;
 }
 
-std::optional<int64_t> mlir::parc::countParameters(const ModelConfig &config) {
-  return countElements(config, [](const ParameterSpec &) { return true; });
-}
-
 TokenFlops mlir::parc::getTokenFlops(const ModelConfig &config,
                                      int64_t sequence) {
   TokenFlops flops;
-  flops.weights =
-      6.0 *
-      static_cast<double>(countElements(config, [](const ParameterSpec &spec) {
-                            return spec.multiplied;
-                          }).value_or(0));
+  for (const ParameterSpec &spec : getParameters(config))
+    flops.weights += 6.0 * spec.multiplied *
+                     static_cast<double>(countElements(spec).value_or(0));
   double length = static_cast<double>(sequence);
   double window =
       std::min(length, static_cast<double>(config.window.value_or(sequence)));
   // The first `window` positions see 1, 2, ... keys, all later ones a window.
   double seen = window * (window + 1) / 2 + (length - window) * window;
-  double perKey = 12.0 * static_cast<double>(config.layers) *
-                  static_cast<double>(config.heads * config.headDim);
+  double perKey =
+      6.0 * static_cast<double>(config.layers) *
+      static_cast<double>(config.heads * (config.headDim + config.valueDim));
   flops.causalAttention = perKey * seen / length;
   flops.fullAttention = perKey * length;
   return flops;

@@ -18,8 +18,9 @@
 
 namespace mlir::parc {
 
-/// `rope_theta` and `rope_scaling`, or `rope_parameters` with both.
-RopeConfig readRope(Fields &fields);
+/// `rope_theta` and `rope_scaling`, or `rope_parameters` with both, of a model
+/// that is made for `maxPositions`.
+RopeConfig readRope(Fields &fields, int64_t maxPositions);
 
 } // namespace mlir::parc
 

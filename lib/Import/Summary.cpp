@@ -60,6 +60,13 @@ static void line(raw_ostream &os, StringRef word, const Twine &text) {
 static std::string describeAttention(const ModelConfig &config) {
   std::string text =
       plural(config.heads, "head") + " of " + withCommas(config.headDim);
+  if (config.architecture->attention == AttentionKind::Latent)
+    return text + ", " + withCommas(config.rotaryDim) + " rotated, values of " +
+           withCommas(config.valueDim) + ", from " +
+           (config.latent.queryRank
+                ? withCommas(config.latent.queryRank) + " and "
+                : "") +
+           withCommas(config.latent.keyRank);
   if (config.kvHeads != config.heads)
     text += ", " + plural(config.kvHeads, "kv head");
   if (config.window)
@@ -67,6 +74,36 @@ static std::string describeAttention(const ModelConfig &config) {
   if (config.architecture->qkNorm)
     text += ", norm on q and k";
   return text;
+}
+
+static StringRef nameOf(RopeConfig::Scaling scaling) {
+  switch (scaling) {
+  case RopeConfig::Scaling::None:
+    return "no";
+  case RopeConfig::Scaling::Linear:
+    return "linear";
+  case RopeConfig::Scaling::Llama3:
+    return "llama3";
+  case RopeConfig::Scaling::Yarn:
+    return "yarn";
+  }
+  llvm_unreachable("all kinds are above");
+}
+
+static std::string describeExperts(const ModelConfig &config) {
+  const ExpertsConfig &experts = config.experts;
+  int64_t layers = 0;
+  for (const LayerRun &run : config.runs)
+    layers += run.experts ? run.count : 0;
+  std::string text = withCommas(experts.count) + " of ffn " +
+                     withCommas(experts.ffn) + ", " +
+                     withCommas(experts.perToken) + " a token";
+  if (experts.groups > 1)
+    text += " from " + withCommas(experts.topGroups) + " of " +
+            withCommas(experts.groups) + " groups";
+  if (experts.sharedFfn)
+    text += ", shared ffn " + withCommas(experts.sharedFfn);
+  return text + ", in " + plural(layers, "layer");
 }
 
 static std::string describePositions(const ModelConfig &config) {
@@ -78,9 +115,7 @@ static std::string describePositions(const ModelConfig &config) {
   }
   os << "rotary, base " << llvm::format("%.10g", config.rope.theta);
   if (config.rope.scaling != RopeConfig::Scaling::None)
-    os << (config.rope.scaling == RopeConfig::Scaling::Llama3
-               ? ", llama3 scaling by "
-               : ", linear scaling by ")
+    os << ", " << nameOf(config.rope.scaling) << " scaling by "
        << llvm::format("%.10g", config.rope.factor);
   os << ", made for " << withCommas(config.maxPositions);
   return text;
@@ -104,6 +139,8 @@ std::string mlir::parc::summarizeConfig(const ModelConfig &config) {
            withCommas(config.ffn) + ", vocabulary " + withCommas(config.vocab) +
            (config.tied ? ", head tied to the embedding" : ""));
   line(os, "attention", describeAttention(config));
+  if (config.experts.count)
+    line(os, "experts", describeExperts(config));
   line(os, "positions", describePositions(config));
   if (config.hasDropout())
     line(os, "dropout", describeDropout(config));

@@ -146,8 +146,8 @@ const SafetensorsFile *Weights::findFile(StringRef name,
   return nullptr;
 }
 
-std::string Weights::findName(ParamOp param, int64_t layer) const {
-  std::string name = param.getCheckpointName(layer);
+std::string Weights::findName(ParamOp param, int64_t layer, int64_t row) const {
+  std::string name = param.getCheckpointName(layer, row);
   if (findFile(name))
     return name;
   StringRef shorter = StringRef(name).split('.').second;
@@ -161,13 +161,6 @@ std::vector<StringRef> Weights::getNames() const {
       names.push_back(tensor.name);
   std::sort(names.begin(), names.end());
   return names;
-}
-
-/// The shape that the whole checkpoint tensor must have.
-static ArrayRef<int64_t> getWholeShape(ParamOp param) {
-  std::optional<CheckpointAttr> box = param.getCheckpoint();
-  return box && !box->getShape().empty() ? box->getShape()
-                                         : param.getTensorType().getShape();
 }
 
 /// "32x96", or "a scalar".
@@ -184,13 +177,14 @@ static bool isFloat(FileType type) {
          type == FileType::F16 || type == FileType::BF16;
 }
 
-std::string Weights::explainFault(ParamOp param, int64_t layer,
+std::string Weights::explainFault(ParamOp param, int64_t layer, int64_t row,
                                   ArrayRef<StringRef> names) const {
-  std::string found = findName(param, layer);
-  std::string name = found.empty() ? param.getCheckpointName(layer) : found;
+  std::string found = findName(param, layer, row);
+  std::string name =
+      found.empty() ? param.getCheckpointName(layer, row) : found;
   std::string start = "tensor '" + name + "' (parameter '" +
                       param.getSymName().str() + "'): expected ";
-  std::string shape = showShape(getWholeShape(param));
+  std::string shape = showShape(param.getCheckpointShape());
   if (found.empty()) {
     StringRef nearest = findNearest(name, names);
     std::string hint =
@@ -199,7 +193,7 @@ std::string Weights::explainFault(ParamOp param, int64_t layer,
   }
   const FileTensor *tensor = nullptr;
   findFile(found, &tensor);
-  if (ArrayRef<int64_t>(tensor->shape) != getWholeShape(param))
+  if (ArrayRef<int64_t>(tensor->shape) != param.getCheckpointShape())
     return start + shape + ", got " + showShape(tensor->shape);
   if (!isFloat(tensor->type))
     return start + "F64, F32, F16 or BF16, got " + ::parc::nameOf(tensor->type);
@@ -230,13 +224,14 @@ void Weights::warnUnused(ArrayRef<StringRef> unused) const {
 LogicalResult Weights::check(ModuleOp module) const {
   std::vector<StringRef> names = getNames();
   llvm::StringSet<> used;
-  SmallVector<std::pair<ParamOp, int64_t>> wanted;
+  SmallVector<std::tuple<ParamOp, int64_t, int64_t>> wanted;
   for (ParamOp param : module.getOps<ParamOp>()) {
     int64_t layers = static_cast<int64_t>(param.getLayers().value_or(1));
-    for (int64_t layer = 0; layer < layers; ++layer) {
-      used.insert(findName(param, layer));
-      wanted.push_back({param, layer});
-    }
+    for (int64_t layer = 0; layer < layers; ++layer)
+      for (int64_t row = 0; row < param.getCheckpointRows(); ++row) {
+        used.insert(findName(param, layer, row));
+        wanted.push_back({param, layer, row});
+      }
   }
   SmallVector<StringRef> unused;
   for (StringRef name : names)
@@ -245,10 +240,10 @@ LogicalResult Weights::check(ModuleOp module) const {
 
   SmallVector<std::string> faults;
   size_t count = 0;
-  for (auto [param, layer] : wanted) {
+  for (auto [param, layer, row] : wanted) {
     // The nearest name costs a walk over all names: only those shown need it.
     bool listed = count < kListed;
-    std::string fault = explainFault(param, layer,
+    std::string fault = explainFault(param, layer, row,
                                      listed ? ArrayRef<StringRef>(unused)
                                             : ArrayRef<StringRef>());
     if (fault.empty())
@@ -274,15 +269,35 @@ LogicalResult Weights::check(ModuleOp module) const {
 LogicalResult Weights::read(ParamOp param, int64_t layer,
                             ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
                             ::parc::DType type, void *out) const {
-  std::string fault = explainFault(param, layer, {});
+  std::optional<CheckpointAttr> box = param.getCheckpoint();
+  if (param.getCheckpointShape().size() == offsets.size()) {
+    SmallVector<int64_t> lo(offsets);
+    if (box && !box->getShape().empty())
+      for (auto [offset, start] : llvm::zip_equal(lo, box->getOffsets()))
+        offset += start;
+    return readTensor(param, layer, 0, lo, sizes, type, out);
+  }
+  size_t bytes = ::parc::sizeOf(type);
+  for (int64_t size : sizes.drop_front())
+    bytes *= static_cast<size_t>(size);
+  for (int64_t row = 0; row < sizes.front(); ++row)
+    if (failed(readTensor(param, layer, offsets.front() + row,
+                          offsets.drop_front(), sizes.drop_front(), type,
+                          static_cast<char *>(out) +
+                              static_cast<size_t>(row) * bytes)))
+      return failure();
+  return success();
+}
+
+LogicalResult Weights::readTensor(ParamOp param, int64_t layer, int64_t row,
+                                  ArrayRef<int64_t> offsets,
+                                  ArrayRef<int64_t> sizes, ::parc::DType type,
+                                  void *out) const {
+  std::string fault = explainFault(param, layer, row, {});
   if (!fault.empty())
     return emitError(startOf(context, path)) << fault;
-  ::parc::Shape whole(getWholeShape(param)), lo(offsets), size(sizes);
-  std::optional<CheckpointAttr> box = param.getCheckpoint();
-  if (box && !box->getShape().empty() && box->getOffsets().size() == lo.size())
-    for (size_t dim = 0; dim < lo.size(); ++dim)
-      lo[dim] += box->getOffsets()[dim];
-  std::string name = findName(param, layer);
+  ::parc::Shape whole(param.getCheckpointShape()), lo(offsets), size(sizes);
+  std::string name = findName(param, layer, row);
   ::parc::Status status =
       findFile(name)->read(name, whole, lo, size, type, out);
   if (!status.ok())

@@ -29,8 +29,9 @@ namespace {
 /// Rewrites one step.
 class Localizer {
 public:
-  Localizer(const AxisSizes &axes, CollectiveCounts &counts)
-      : axes(axes), counts(counts) {}
+  Localizer(const AxisSizes &axes, ReshardPlanner &planner,
+            CollectiveCounts &counts)
+      : axes(axes), planner(planner), counts(counts) {}
 
   FailureOr<StepOp> convert(StepOp step);
 
@@ -48,6 +49,7 @@ private:
                   OpBuilder &builder);
 
   const AxisSizes &axes;
+  ReshardPlanner &planner;
   CollectiveCounts &counts;
   IRMapping mapping;
 };
@@ -202,8 +204,9 @@ LogicalResult Localizer::convertStack(StackOp stack, OpBuilder &builder) {
 
 LogicalResult Localizer::convertOp(Operation *op, OpBuilder &builder) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
-    FailureOr<Value> value = lowerReshard(
-        builder, reshard, mapping.lookup(reshard.getInput()), axes, counts);
+    FailureOr<Value> value =
+        lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()), axes,
+                     planner, counts);
     if (succeeded(value))
       mapping.map(reshard.getResult(), *value);
     return success(succeeded(value));
@@ -260,9 +263,10 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     AxisSizes axes(module, microBatches);
+    ReshardPlanner planner(axes);
     CollectiveCounts counts;
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>())) {
-      if (failed(Localizer(axes, counts).convert(step)))
+      if (failed(Localizer(axes, planner, counts).convert(step)))
         return signalPassFailure();
       step.erase();
     }

@@ -405,6 +405,29 @@ LogicalResult Sharder::run() {
   return success();
 }
 
+/// What looks at several sequences together has to find them in one
+/// micro-batch.
+static LogicalResult checkScopes(ModuleOp module, int64_t microBatches) {
+  WalkResult walked = module.walk([&](BatchScopedOpInterface op) {
+    int64_t scope = op.getBatchScope();
+    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
+    if (microBatches < 2 || (scope > 0 && type.getDimSize(0) % scope == 0))
+      return WalkResult::advance();
+    InFlightDiagnostic diag = op->emitError("'");
+    diag << op->getName() << "' looks at ";
+    if (scope == 0)
+      diag << "the whole batch";
+    else
+      diag << scope << " sequences";
+    diag << " together, but each of the " << microBatches
+         << " micro-batches has " << type.getDimSize(0)
+         << " sequences; give it a scope in sequences that divides them, or "
+            "use one micro-batch";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 namespace {
 struct ShardPass : public parc::impl::ShardBase<ShardPass> {
   using ShardBase::ShardBase;
@@ -421,7 +444,8 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     ModuleOp module = getOperation();
     AxisSizes axes(module, microBatches);
     Propagation propagation(module, axes);
-    if (failed(propagation.initialize()))
+    if (failed(checkScopes(module, microBatches)) ||
+        failed(propagation.initialize()))
       return signalPassFailure();
     propagation.spread();
     if (strategy && failed(applyStrategy(module, propagation, axes, planned())))

@@ -113,3 +113,43 @@ func.func @adamw(%p: tensor<7x5xbf16>, %m: tensor<7x5xf32>, %s: tensor<f32>) -> 
   %0:3 = nn.adamw %p, %p, %m, %m scalars(%s, %s, %s, %s, %s, %s, %s, %s) : tensor<7x5xbf16>, tensor<7x5xbf16>, tensor<7x5xf32>, tensor<7x5xf32>, tensor<f32>
   return %0#0 : tensor<7x5xbf16>
 }
+
+// CHECK-LABEL: func.func @experts
+func.func @experts(%x: tensor<4x16x32xf32>, %s: tensor<4x16x8xf32>, %b: tensor<8xf32>, %w: tensor<4x16x2xf32>, %l: tensor<f32>) -> tensor<4x16x8xf32> {
+  // CHECK: nn.softmax %{{.*}} : tensor<4x16x8xf32>
+  %p = nn.softmax %s : tensor<4x16x8xf32>
+  // CHECK: nn.softmax_grad %{{.*}}, %{{.*}} : tensor<4x16x8xf32>, tensor<4x16x8xf32>
+  %dp = nn.softmax_grad %p, %s : tensor<4x16x8xf32>, tensor<4x16x8xf32>
+  // CHECK: nn.select_experts %{{.*}} top_k 2 : tensor<4x16x8xf32> -> tensor<4x16x2xi64>
+  %i = nn.select_experts %dp top_k 2 : tensor<4x16x8xf32> -> tensor<4x16x2xi64>
+  // CHECK: nn.select_experts %{{.*}} bias %{{.*}} top_k 2 groups 4 keep 2 score "top2_sum" : tensor<4x16x8xf32>, tensor<8xf32> -> tensor<4x16x2xi64>
+  %j = nn.select_experts %p bias %b top_k 2 groups 4 keep 2 score "top2_sum" : tensor<4x16x8xf32>, tensor<8xf32> -> tensor<4x16x2xi64>
+  // CHECK: nn.limit_experts %{{.*}} capacity 5 scope 1 : tensor<4x16x2xi64>
+  %ids = nn.limit_experts %j capacity 5 scope 1 : tensor<4x16x2xi64>
+  // CHECK: nn.dispatch %{{.*}}, %{{.*}} : tensor<4x16x32xf32>, tensor<4x16x2xi64> -> tensor<8x64x32xf32>, tensor<4x16x2xi64>
+  %q, %slot = nn.dispatch %x, %ids : tensor<4x16x32xf32>, tensor<4x16x2xi64> -> tensor<8x64x32xf32>, tensor<4x16x2xi64>
+  // CHECK: nn.combine %{{.*}}, %{{.*}}, %{{.*}} weights %{{.*}} : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<4x16x32xf32>
+  %y = nn.combine %q, %ids, %slot weights %w : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<4x16x32xf32>
+  // CHECK: nn.fill_queues %{{.*}}, %{{.*}}, %{{.*}} weights %{{.*}} : tensor<4x16x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<8x64x32xf32>
+  %dq = nn.fill_queues %y, %ids, %slot weights %w : tensor<4x16x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<8x64x32xf32>
+  // CHECK: nn.combine_weights_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x32xf32> -> tensor<4x16x2xf32>
+  %dw = nn.combine_weights_grad %dq, %ids, %slot, %y : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x32xf32> -> tensor<4x16x2xf32>
+  // CHECK: nn.balance_loss %{{.*}}, %{{.*}} coefficient 1.000000e-03 scope 1 : tensor<4x16x8xf32>, tensor<4x16x2xi64> -> tensor<f32>
+  %a = nn.balance_loss %p, %i coefficient 1.0e-3 scope 1 : tensor<4x16x8xf32>, tensor<4x16x2xi64> -> tensor<f32>
+  // CHECK: nn.balance_loss_grad %{{.*}}, %{{.*}} coefficient 1.000000e-03 scope 0 : tensor<4x16x2xi64>, tensor<f32> -> tensor<4x16x8xf32>
+  %ds = nn.balance_loss_grad %i, %a coefficient 1.0e-3 scope 0 : tensor<4x16x2xi64>, tensor<f32> -> tensor<4x16x8xf32>
+  return %ds : tensor<4x16x8xf32>
+}
+
+// CHECK-LABEL: func.func @local_experts
+func.func @local_experts(%x: tensor<?x16x32xf32>, %ids: tensor<?x16x2xi64>, %w: tensor<?x16x2xf32>, %i: index) -> tensor<?x16x2xf32> {
+  // CHECK: nn.dispatch %{{.*}}, %{{.*}} from %{{.*}} slots %{{.*}} : tensor<?x16x32xf32>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>, tensor<?x16x2xi64>
+  %q, %slot = nn.dispatch %x, %ids from %i slots %i : tensor<?x16x32xf32>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>, tensor<?x16x2xi64>
+  // CHECK: nn.combine %{{.*}}, %{{.*}}, %{{.*}} from %{{.*}} : tensor<8x?x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<?x16x32xf32>
+  %y = nn.combine %q, %ids, %slot from %i : tensor<8x?x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<?x16x32xf32>
+  // CHECK: nn.fill_queues %{{.*}}, %{{.*}}, %{{.*}} from %{{.*}} slots %{{.*}} : tensor<?x16x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>
+  %r = nn.fill_queues %y, %ids, %slot from %i slots %i : tensor<?x16x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>
+  // CHECK: nn.combine_weights_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} from %{{.*}} :
+  %dw = nn.combine_weights_grad %r, %ids, %slot, %y from %i : tensor<8x?x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64>, tensor<?x16x32xf32> -> tensor<?x16x2xf32>
+  return %dw : tensor<?x16x2xf32>
+}

@@ -297,3 +297,27 @@ parc.role @only stages [0] inputs [] scalars [] results [] forward 1 {
 } update {
   parc.yield
 }
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected two dimensions, got 1 both to gather and to split}}
+  %y = parc.all_to_all %x gather 1 of 6 split 1 of 2 over ["tp"] why "" : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected dimensions below 2, the tensor's rank, got 2}}
+  %y = parc.all_to_all %x gather 1 of 6 split 2 of 2 over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{names axis 'dp' twice; an axis moves or stays}}
+  %y = parc.all_to_all %x gather 1 of 6 outer ["dp"] split 0 of 2 below ["dp"] over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>
+  return
+}

@@ -31,14 +31,16 @@ func.func @ops(%x: tensor<4x?xf32>, %w: tensor<8x?xf32>, %ids: tensor<4xi64>, %n
   %c = rt.contract "ac" %x, "bc" %w to "ab" : (tensor<4x?xf32>, tensor<8x?xf32>) -> tensor<4x8xf32>
   // CHECK: rt.scatter_rows %{{.*}} at %{{.*}} from %{{.*}}() : tensor<4x8xf32>, tensor<4xi64> -> tensor<9x8xf32>
   %t = rt.scatter_rows %c at %ids from %n() : tensor<4x8xf32>, tensor<4xi64> -> tensor<9x8xf32>
+  // CHECK: rt.check_load %{{.*}} limit %{{.*}} : tensor<4xi64>
+  rt.check_load %ids limit %n : tensor<4xi64>
   // CHECK: rt.all_reduce sum %{{.*}} in @tp why "a sum"
   %r = rt.all_reduce sum %c in @tp why "a sum" : tensor<4x8xf32>
   // CHECK: rt.all_gather %{{.*}} dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "whole" : tensor<4x?xf32> -> tensor<4x9xf32>
   %g = rt.all_gather %x dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "whole" : tensor<4x?xf32> -> tensor<4x9xf32>
   // CHECK: rt.reduce_scatter sum %{{.*}} dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "parts"
   %p = rt.reduce_scatter sum %g dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "parts" : tensor<4x9xf32> -> tensor<4x?xf32>
-  // CHECK: rt.all_to_all %{{.*}} gather 0 of 8 grain 1 split 1 of 8 by 1 over ["tp"] in @tp why "moved"
-  %m = rt.all_to_all %c gather 0 of 8 grain 1 split 1 of 8 by 1 over ["tp"] in @tp why "moved" : tensor<4x8xf32> -> tensor<8x4xf32>
+  // CHECK: rt.all_to_all %{{.*}} gather 0 of 8 grain 1 outer [] split 1 of 8 by 1 below ["dp"] over ["tp"] in @tp why "moved"
+  %m = rt.all_to_all %c gather 0 of 8 grain 1 outer [] split 1 of 8 by 1 below ["dp"] over ["tp"] in @tp why "moved" : tensor<4x8xf32> -> tensor<8x4xf32>
   // CHECK: rt.shift %{{.*}} dim 1 of 9 grain 1 hops 0 over ["tp"] in @tp why "next" : tensor<4x?xf32> -> tensor<4x?xf32>
   %next = rt.shift %x dim 1 of 9 grain 1 hops 0 over ["tp"] in @tp why "next" : tensor<4x?xf32> -> tensor<4x?xf32>
   // CHECK: rt.read %{{.*}} : tensor<i64>

@@ -81,6 +81,58 @@ static std::vector<Model> nnModels() {
   };
 }
 
+/// Routing gives integers, and in which slot a token lies is for each layout to
+/// say: what is compared is made of the ids, or read back from the queues.
+static std::vector<Model> expertModels() {
+  return {
+      {"softmax", "x:BSK", "", "y:BSK", "%y = nn.softmax %x : $x"},
+      {"select_experts", "", "scores:BSX bias:X", "y:BSC",
+       "%s = arith.sitofp %scores : $scores to $s\n"
+       "%b = arith.sitofp %bias : $bias to $b\n"
+       "%i = nn.select_experts %s bias %b top_k 2 groups 3 keep 2 score "
+       "\"top2_sum\" : $s, $b -> tensor<@B@x@S@x2xi64>\n"
+       "%y = arith.sitofp %i : tensor<@B@x@S@x2xi64> to $y",
+       "s:BSX b:X"},
+      {"select_experts_plain", "", "scores:BSX", "y:BSC",
+       "%s = arith.sitofp %scores : $scores to $s\n"
+       "%i = nn.select_experts %s top_k 2 : $s -> tensor<@B@x@S@x2xi64>\n"
+       "%y = arith.sitofp %i : tensor<@B@x@S@x2xi64> to $y",
+       "s:BSX"},
+      {"limit_experts", "", "ids:BSC", "y:BSC",
+       "%i = nn.limit_experts %ids capacity 1 scope 1 : $ids\n"
+       "%y = arith.sitofp %i : $ids to $y"},
+      {"limit_experts_pairs", "", "ids:BSC", "y:BSC",
+       "%i = nn.limit_experts %ids capacity 3 scope 2 : $ids\n"
+       "%y = arith.sitofp %i : $ids to $y"},
+      {"experts", "x:BSK w:XNK p:BSC", "ids:BSC", "y:BSN",
+       "%q, %slot = nn.dispatch %x, %ids : $x, $ids -> $q, $ids\n" +
+           std::string(
+                "%e = tensor.empty() : $h\n%null = arith.constant 0.0 : f32\n"
+                "%g = linalg.fill ins(%null : f32) outs(%e : $h) -> $h\n"
+                "%h = linalg.contract indexing_maps = ["
+                "affine_map<(e, c, n, k) -> (e, c, k)>, "
+                "affine_map<(e, c, n, k) -> (e, n, k)>, "
+                "affine_map<(e, c, n, k) -> (e, c, n)>] "
+                "ins(%q, %w : $q, $w) outs(%g : $h) -> $h") +
+           "\n%y = nn.combine %h, %ids, %slot weights %p : "
+           "$h, $ids, $ids, $p -> $y",
+       "q:XQK h:XQN"},
+      {"experts_by_slot", "x:BSK z:BSK p:BSC", "ids:BSC", "y:BSK",
+       "%q, %slot = nn.dispatch %x, %ids : $x, $ids -> $q, $ids\n"
+       "%r = nn.fill_queues %z, %ids, %slot weights %p : "
+       "$z, $ids, $ids, $p -> $q\n"
+       "%t = arith.mulf %q, %r : $q\n"
+       "%y = nn.combine %t, %ids, %slot : $q, $ids, $ids -> $y",
+       "q:XQK", true},
+      {"balance_loss", "s:BSX", "ids:BSC", "l:",
+       "%l = nn.balance_loss %s, %ids coefficient 0.5 scope 1 : $s, $ids -> "
+       "$l"},
+      {"balance_loss_batch", "s:BSX", "ids:BSC", "l:",
+       "%l = nn.balance_loss %s, %ids coefficient 0.5 scope 0 : $s, $ids -> "
+       "$l"},
+  };
+}
+
 static std::vector<Model> structuredModels() {
   return {
       {"contract", "x:BSK w:BKN", "", "y:BSN",
@@ -193,7 +245,8 @@ static std::vector<Model> shapeModels() {
 const std::vector<Model> &mlir::parc::equiv::models() {
   static const std::vector<Model> all = [] {
     std::vector<Model> list = nnModels();
-    for (const auto &more : {structuredModels(), shapeModels()})
+    for (const auto &more :
+         {expertModels(), structuredModels(), shapeModels()})
       list.insert(list.end(), more.begin(), more.end());
     return list;
   }();

@@ -17,7 +17,12 @@
 #include "Parc/Parc.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <memory>
+
 namespace mlir::parc {
+
+/// Costs of reshards that have been asked for.
+struct ReshardMemory;
 
 /// Sizes of the axes of a module's mesh, micro-batches included.
 class AxisSizes {
@@ -27,6 +32,8 @@ public:
 
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
+  /// By how much the numbers of neighbours along the axis differ.
+  int64_t strideOf(StringRef axis) const;
   /// True for an axis of the mesh, and for `mb`.
   bool has(StringRef axis) const;
   /// The axes of the refined mesh that `axis` was split into, major to minor:
@@ -36,10 +43,13 @@ public:
                                      MLIRContext *context) const;
   /// The axes' names in the mesh's order, then `mb`.
   ArrayRef<std::string> names() const { return order; }
+  /// What reshardBytes remembers; copies share it.
+  ReshardMemory &reshards() const { return *memory; }
 
 private:
-  llvm::StringMap<int64_t> sizes;
+  llvm::StringMap<int64_t> sizes, strides;
   SmallVector<std::string> order;
+  std::shared_ptr<ReshardMemory> memory;
 };
 
 /// True where all parts of a dimension of `size` have the same extent.
@@ -50,13 +60,16 @@ bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);
 RankedTensorType localType(RankedTensorType type, ShardingAttr sharding,
                            const AxisSizes &axes);
 
+/// Bytes of an element of `type`.
+int64_t elementBytes(RankedTensorType type);
+
 /// Bytes of the largest part of `type` under `sharding`.
 double partBytes(RankedTensorType type, ShardingAttr sharding,
                  const AxisSizes &axes);
 
-/// Bytes that a rank sends (ring algorithms) to turn `from` into `to`:
-/// all-reduce 2(n-1)/n N, reduce-scatter, all-gather (n-1)/n N, all-to-all
-/// (n-1)/n of the part, slices nothing (COSTS of the field: ring collectives).
+/// Bytes that a rank sends to turn `from` into `to` on the path that the
+/// reshard search finds, with micro-batches taken for an axis like any other.
+/// Grains are taken for the target's.
 double reshardBytes(RankedTensorType type, ShardingAttr from, ShardingAttr to,
                     const AxisSizes &axes);
 

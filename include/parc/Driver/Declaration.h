@@ -49,6 +49,8 @@ struct ModelFacts {
   /// Experts a layer; 0 for a dense model; nothing where it is not known yet.
   std::optional<int64_t> experts;
   ElementKind dtype = ElementKind::F32;
+  /// A config: what import decides is open.
+  bool isConfig = false;
 };
 
 /// Everything that decides what is compiled.
@@ -63,6 +65,10 @@ struct Declaration {
   Setting<std::string> contextKind;
   /// Ranks that share out the experts.
   Setting<int64_t> ep;
+  /// How tokens get to experts; empty where the model has none.
+  Setting<std::string> moe;
+  /// Over the balanced load; 0: the importer's own choice.
+  Setting<double> bufferFactor, capacityFactor;
   /// Of the optimizer: lr, beta1, beta2, eps, weight-decay, clip (0: off).
   std::map<std::string, Setting<double>> optimizer;
   std::vector<ShardingRule> rules;

@@ -67,6 +67,8 @@ public:
                                         int64_t end) const;
 
   FindCommunicator findCommunicator;
+  /// This rank's number among all.
+  int64_t number = 0;
 
 private:
   llvm::StringMap<Position> axes;

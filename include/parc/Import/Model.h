@@ -22,12 +22,25 @@
 
 namespace mlir::parc {
 
+/// How tokens get to experts, where a model has those.
+struct RoutingOptions {
+  /// Choices that exceed an expert's capacity are dropped, in the order of
+  /// tokens; otherwise none is.
+  bool drops = false;
+  /// Of a sequence: the capacity over the balanced load.
+  double capacityFactor = 1.25;
+  /// Slots of an expert's queue over the balanced load, of at most all tokens.
+  /// 0: twice that, and all tokens of a batch of up to 4096.
+  double bufferFactor = 0.0;
+};
+
 /// The global batch of one step.
 struct BatchOptions {
   /// Sequences.
   int64_t batch = 1;
   /// Tokens each; 0: the longest that the model takes, at most 8192.
   int64_t sequence = 0;
+  RoutingOptions routing = {};
 };
 
 /// The dialects that an imported model is written in.
@@ -37,7 +50,8 @@ void registerImportDialects(DialectRegistry &registry);
 /// update region empty. Inputs are `tokens`, `labels` and `positions`, each
 /// `batch x sequence` of i64, and where there is dropout `seed`, one i64.
 /// Emits an error, at config.json, for a batch or a sequence that is not
-/// positive, that overflows, or that is longer than learned positions reach;
+/// positive, that overflows, that is longer than learned positions reach, or
+/// that leaves experts a capacity below one;
 /// a warning for one longer than the model was made for.
 /// The dialects of `registerImportDialects` are loaded.
 FailureOr<OwningOpRef<ModuleOp>>

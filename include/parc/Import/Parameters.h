@@ -19,11 +19,12 @@
 
 namespace mlir::parc {
 
-/// One `parc.param`, of the whole model or of each layer.
+/// One `parc.param`, of the whole model or of each layer of a run.
 struct ParameterSpec {
   std::string symbol;
-  SmallVector<int64_t, 2> shape;
-  bool perLayer = false;
+  SmallVector<int64_t, 3> shape;
+  /// The run's layers and its first one's number; 0 layers: the whole model's.
+  int64_t layers = 0, firstLayer = 0;
   /// The deviation of normal initial values, or else the constant one.
   double std = 0.0;
   std::optional<double> value;
@@ -31,11 +32,13 @@ struct ParameterSpec {
   /// shape and the box's offsets.
   std::string checkpoint;
   SmallVector<int64_t, 2> boxShape, boxOffsets;
-  /// Operations of a token are in proportion to it: a product's weight.
-  bool multiplied = false;
+  /// Operations of a token are in proportion to it, a product's weight: for
+  /// that fraction of its elements.
+  double multiplied = 0.0;
 };
 
-/// All parameters: the embeddings, those of a layer, the norm and the head.
+/// All parameters: the embeddings, those of each run's layers, the norm and
+/// the head.
 SmallVector<ParameterSpec> getParameters(const ModelConfig &config);
 
 /// The number of all elements; nothing from 2^62 on.
@@ -46,8 +49,9 @@ std::optional<int64_t> countParameters(const ModelConfig &config);
 struct TokenFlops {
   /// 6 an element of every multiplied weight, a tied head's included.
   double weights = 0;
-  /// Scores and their use, 12 * layers * heads * headDim * keys: for the keys
-  /// that a position sees on average, and for all of the sequence.
+  /// Scores and their use, 6 * layers * heads * (headDim + valueDim) * keys:
+  /// for the keys that a position sees on average, and for all of the
+  /// sequence.
   double causalAttention = 0, fullAttention = 0;
 };
 TokenFlops getTokenFlops(const ModelConfig &config, int64_t sequence);

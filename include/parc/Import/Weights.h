@@ -57,9 +57,10 @@ public:
                      ArrayRef<int64_t> sizes, ::parc::DType type,
                      void *out) const;
 
-  /// The name of the tensor that holds a parameter's layer in these files.
-  /// Some files leave out the first part of each name; empty where missing.
-  std::string findName(ParamOp param, int64_t layer) const;
+  /// The name of the tensor that holds a parameter's layer in these files, or
+  /// row `row` of it where each row is a tensor. Some files leave out the first
+  /// part of each name; empty where missing.
+  std::string findName(ParamOp param, int64_t layer, int64_t row = 0) const;
 
 private:
   Weights(MLIRContext *context, StringRef path);
@@ -67,9 +68,14 @@ private:
   LogicalResult openFile(StringRef path);
   const ::parc::SafetensorsFile *
   findFile(StringRef name, const ::parc::FileTensor **tensor = nullptr) const;
-  /// What is wrong with a parameter's layer; empty where nothing is.
-  std::string explainFault(ParamOp param, int64_t layer,
+  /// What is wrong with a parameter's layer, or a row of it; empty where
+  /// nothing is.
+  std::string explainFault(ParamOp param, int64_t layer, int64_t row,
                            ArrayRef<StringRef> names) const;
+  /// Reads a box of one tensor.
+  LogicalResult readTensor(ParamOp param, int64_t layer, int64_t row,
+                           ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes,
+                           ::parc::DType type, void *out) const;
   void warnUnused(ArrayRef<StringRef> unused) const;
   std::vector<StringRef> getNames() const;
 

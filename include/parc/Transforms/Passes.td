@@ -116,9 +116,24 @@ def Local : Pass<"parc-local", "ModuleOp"> {
   let summary = "rewrites each step into the program of one rank";
   let description = [{
     Global types with layouts become local types: static where the parts are
-    equal, dynamic where they are not. A reshard becomes the collectives that
-    carry it out; ops that depend on global indices are told where their part
-    starts. The coordinate stays a run-time value.
+    equal, dynamic where they are not. A reshard becomes the shortest path of
+    collectives and slices between its layouts, by bytes, links and latencies
+    (`ReshardSearch.h`); ops that depend on global indices are told where their
+    part starts. The coordinate stays a run-time value.
+
+    Before, on `x=4,y=2`:
+    ```mlir
+    %b = parc.reshard %a why "..." :
+        tensor<16x16x16xf32, #parc.sharding<[{"y"}, {}, {"x"} ]>>
+        -> tensor<16x16x16xf32, #parc.sharding<[{}, {"x", "y"}, {} ]>>
+    ```
+    After:
+    ```mlir
+    %0 = parc.all_to_all %a gather 2 of 16 split 1 of 16 over ["x"] why "..." :
+        tensor<8x16x4xf32> -> tensor<8x4x16xf32>
+    %b = parc.all_to_all %0 gather 0 of 16 split 1 of 16 below ["x"] over ["y"] why "..." :
+        tensor<8x4x16xf32> -> tensor<16x2x16xf32>
+    ```
   }];
   let options = [
     Option<"microBatches", "micro-batches", "int64_t", "1",

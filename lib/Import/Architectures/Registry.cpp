@@ -18,9 +18,10 @@ using namespace mlir::parc;
 
 ArrayRef<const Architecture *> mlir::parc::getArchitectures() {
   static const Architecture *const all[] = {
-      &getGpt2Architecture(), &getLlamaArchitecture(),
-      &getMistralArchitecture(), &getQwen2Architecture(),
-      &getQwen3Architecture()};
+      &getDeepseekV3Architecture(), &getGpt2Architecture(),
+      &getLlamaArchitecture(),      &getMistralArchitecture(),
+      &getMixtralArchitecture(),    &getQwen2Architecture(),
+      &getQwen3Architecture(),      &getQwen3MoeArchitecture()};
   return all;
 }
 

@@ -34,6 +34,17 @@ static CheckpointNames makeNames() {
   return names;
 }
 
+void mlir::parc::setExpertNames(CheckpointNames &names) {
+  names.router = "model.layers.{}.mlp.gate";
+  names.routerBias = "model.layers.{}.mlp.gate.e_score_correction_bias";
+  names.expertGate = "model.layers.{}.mlp.experts.{i}.gate_proj";
+  names.expertUp = "model.layers.{}.mlp.experts.{i}.up_proj";
+  names.expertDown = "model.layers.{}.mlp.experts.{i}.down_proj";
+  names.sharedGate = "model.layers.{}.mlp.shared_experts.gate_proj";
+  names.sharedUp = "model.layers.{}.mlp.shared_experts.up_proj";
+  names.sharedDown = "model.layers.{}.mlp.shared_experts.down_proj";
+}
+
 Architecture mlir::parc::makeRotaryDecoder() {
   Architecture decoder;
   decoder.names = makeNames();

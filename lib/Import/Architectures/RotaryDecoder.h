@@ -22,6 +22,9 @@ namespace mlir::parc {
 /// A description without `modelType` and `className`.
 Architecture makeRotaryDecoder();
 
+/// The usual names of a router, its bias, and of routed and shared experts.
+void setExpertNames(CheckpointNames &names);
+
 } // namespace mlir::parc
 
 #endif // PARC_LIB_IMPORT_ARCHITECTURES_ROTARYDECODER_H

@@ -266,14 +266,19 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     call = "c.all_reduce(" + (last ? "std::move(" + from + ")" : from) + ", " +
            to + ", " + reduceOp(reduce.getKind()).str() + ", " + why + ")";
   } else if (auto move = dyn_cast<rt::AllToAllOp>(op)) {
-    std::string axes = file.names.axes(move.getAxes());
+    auto bounds = [&](ArrayAttr outer, int64_t extent, int64_t grain) {
+      return "c.bounds(" + file.names.axes(outer) + ", " +
+             file.names.axes(move.getAxes()) + ", " + std::to_string(extent) +
+             ", " + std::to_string(grain) + ")";
+    };
     call = "c.all_to_all(" + from + ", " + to + ", " +
-           std::to_string(move.getSplitDim()) + ", c.bounds({}, " + axes +
-           ", " + std::to_string(move.getSplitExtent()) + ", " +
-           std::to_string(move.getSplitGrain()) + "), " +
-           std::to_string(move.getGatherDim()) + ", c.bounds({}, " + axes +
-           ", " + std::to_string(move.getGatherExtent()) + ", " +
-           std::to_string(move.getGatherGrain()) + "), " + why + ")";
+           std::to_string(move.getSplitDim()) + ", " +
+           bounds(move.getSplitOuter(), move.getSplitExtent(),
+                  move.getSplitGrain()) +
+           ", " + std::to_string(move.getGatherDim()) + ", " +
+           bounds(move.getGatherOuter(), move.getGatherExtent(),
+                  move.getGatherGrain()) +
+           ", " + why + ")";
   } else if (auto shift = dyn_cast<rt::ShiftOp>(op)) {
     call = "c.shift(" + from + ", " + to + ", " +
            std::to_string(shift.getDim()) + ", " +
@@ -430,6 +435,11 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
        << scalarType(getElementTypeOrSelf(sum.getInput().getType())) << ">(c, "
        << slotArguments(sum.getParam(), sum.getSlot()) << ", "
        << get(sum.getInput()) << ");\n";
+    return success();
+  }
+  if (auto check = dyn_cast<rt::CheckLoadOp>(op)) {
+    os << indent << "c.checkLoad(" << (layer.empty() ? "-1" : layer) << ", "
+       << get(check.getCounts()) << ", " << get(check.getLimit()) << ");\n";
     return success();
   }
   return op.emitOpError() << "has no C++";

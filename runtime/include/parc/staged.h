@@ -46,7 +46,8 @@ struct GroupRow {
 };
 
 struct ParamRow {
-  const char *checkpoint; ///< `{}` stands for the layer.
+  /// `{}` stands for the layer; with `{i}` row i is a tensor of its own.
+  const char *checkpoint;
   DType type;
   int rank;
   DimRow dims[MaxRank];
@@ -186,6 +187,15 @@ public:
   /// Zeroes the slots that are sums.
   void clearSums();
 
+  /// Notes how many tokens each expert of a layer (-1: of none) got, and how
+  /// many its queue holds. The kernels drop what does not fit; that is found
+  /// out by checkLoads, once a step, so that no kernel has to be waited for.
+  void checkLoad(int64_t layer, AnyValue counts, int64_t limit) {
+    loads_.push_back({layer, std::move(counts), limit});
+  }
+  /// Fails where a queue noted since the last call was too short.
+  void checkLoads();
+
   void createGroups();
   Communicator &group(int number) const { return *groups_[size_t(number)]; }
 
@@ -226,10 +236,17 @@ private:
     AnyValue from;
   };
 
+  struct Load {
+    int64_t layer;
+    AnyValue counts;
+    int64_t limit;
+  };
+
   int64_t stage_ = 0, microBatch_ = 0;
   std::vector<int64_t> coordinates_;
   std::vector<Held> params_;
   std::vector<Pending> pending_;
+  std::vector<Load> loads_;
   std::vector<Communicator *> groups_;
 };
 

@@ -32,6 +32,7 @@ enum class Code {
   BadFile,         ///< The bytes of a file are not what its format demands.
   IoError,         ///< The operating system refused.
   Unsupported,     ///< Legal, but not available on this backend.
+  Overflow,        ///< A buffer bounded by the plan is too small for the data.
   DeviceError,     ///< CUDA, NCCL or cuBLASLt reported an error.
 };
 

@@ -87,6 +87,32 @@ LayerRange Context::layers(int stack, int64_t begin, int64_t end) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Experts' queues
+//===----------------------------------------------------------------------===//
+
+void Context::checkLoads() {
+  for (const Load &load : loads_) {
+    std::vector<int64_t> counts(size_t(load.counts.dim(0)));
+    r.toHost(counts.data(), load.counts.data(), load.counts.bytes());
+    for (size_t expert = 0; expert < counts.size(); ++expert) {
+      if (counts[expert] <= load.limit)
+        continue;
+      std::string layer =
+          load.layer < 0 ? "" : " of layer " + std::to_string(load.layer);
+      r.fail(Status(Code::Overflow,
+                    "expert " + std::to_string(expert) + layer + " on rank " +
+                        std::to_string(r.id()) + " got " +
+                        std::to_string(counts[expert]) +
+                        " tokens, its queue holds " +
+                        std::to_string(load.limit),
+                    "raise moe_buffer_factor"));
+      break;
+    }
+  }
+  loads_.clear();
+}
+
+//===----------------------------------------------------------------------===//
 // Parameters
 //===----------------------------------------------------------------------===//
 

@@ -25,7 +25,9 @@ Stage::~Stage() = default;
 
 namespace {
 
-/// The checkpoint's name of one layer.
+constexpr const char *RowHole = "{i}";
+
+/// The checkpoint's name of one layer, without the row's number.
 std::string checkpointName(const ParamRow &row, int64_t layer) {
   std::string name = row.checkpoint;
   size_t at = name.find("{}");
@@ -33,6 +35,35 @@ std::string checkpointName(const ParamRow &row, int64_t layer) {
     name.replace(at, 2,
                  std::to_string(row.layerBase + layer * row.layerStride));
   return name;
+}
+
+/// Whether each row is a tensor of its own.
+bool hasRowTensors(const std::string &name) {
+  return name.find(RowHole) != std::string::npos;
+}
+
+std::string rowName(std::string name, int64_t row) {
+  return name.replace(name.find(RowHole), std::strlen(RowHole),
+                      std::to_string(row));
+}
+
+/// The box, or one box a row where each row is a tensor of its own.
+void addPieces(const Piece &box, size_t width, std::vector<Piece> &to) {
+  if (!hasRowTensors(box.name)) {
+    to.push_back(box);
+    return;
+  }
+  size_t bytes = width;
+  for (size_t d = 1; d < box.size.size(); ++d)
+    bytes *= size_t(box.size[d]);
+  for (int64_t i = 0; i < box.size[0]; ++i) {
+    Piece row = box;
+    row.name = rowName(box.name, box.lo[0] + i);
+    row.lo.erase(row.lo.begin());
+    row.size.erase(row.size.begin());
+    row.data = static_cast<char *>(box.data) + size_t(i) * bytes;
+    to.push_back(std::move(row));
+  }
 }
 
 /// A number of the type as bytes, for scalars and from results.
@@ -162,7 +193,7 @@ std::vector<Piece> StagedWorker::pieces(int slot, Values *scaled) {
         piece.data = copy.data();
         scaled->push_back(std::move(copy));
       }
-      result.push_back(std::move(piece));
+      addPieces(piece, sizeOf(view.type), result);
     }
   }
   return result;
@@ -309,6 +340,9 @@ StepResult StagedWorker::step(const StepInput &input, const Hyper &hyper) {
         }
       }
   }
+  context.checkLoads();
+  if (!context.r.ok())
+    return StepResult();
   return update(input, hyper);
 }
 
@@ -376,11 +410,17 @@ std::vector<TensorSpec> StagedProgram::parameters() const {
       spec.name = checkpointName(row, layer);
       if (!seen.emplace(spec.name, true).second)
         continue;
-      spec.shape.assign(row.full, row.full + row.rank);
       spec.type = row.type;
       spec.init = row.init;
       spec.value = row.value;
-      specs.push_back(std::move(spec));
+      bool rows = hasRowTensors(spec.name);
+      spec.shape.assign(row.full + (rows ? 1 : 0), row.full + row.rank);
+      for (int64_t i = 0; rows && i < row.full[0]; ++i) {
+        specs.push_back(spec);
+        specs.back().name = rowName(spec.name, i);
+      }
+      if (!rows)
+        specs.push_back(std::move(spec));
     }
   }
   return specs;

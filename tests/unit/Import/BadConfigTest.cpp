@@ -142,8 +142,9 @@ const Case kCases[] = {
      "6:24: error: expected fewer than 2^62 parameters"},
     // What is not supported.
     {"\"llama\"", "\"lama\"",
-     "2:17: error: not supported yet: model_type \"lama\"; expected gpt2, "
-     "llama, mistral, qwen2, qwen3 (nearest: llama)"},
+     "2:17: error: not supported yet: model_type \"lama\"; expected "
+     "deepseek_v3, gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe "
+     "(nearest: llama)"},
     {"\"llama\"", "\"\"",
      "2:17: error: field 'model_type': expected a name, "
      "got \"\""},
@@ -178,7 +179,8 @@ const Case kCases[] = {
      "10:37: error: field 'rope_scaling': expected an object, got 8"},
     {"97", "97, \"rope_scaling\": {\"type\": \"longrope\"}",
      "10:46: error: field 'rope_scaling.type': expected \"default\" or "
-     "\"linear\" or \"llama3\" (others are not supported), got \"longrope\""},
+     "\"linear\" or \"llama3\" or \"yarn\" (others are not supported), got "
+     "\"longrope\""},
     {"97", "97, \"rope_scaling\": {\"type\": \"linear\"}",
      "10:37: error: expected field 'rope_scaling.factor', got none"},
     {"97", "97, \"rope_scaling\": {\"factor\": 8}",
@@ -238,16 +240,143 @@ TEST(BadConfig, NotAnObject) {
 }
 
 TEST(BadConfig, NotSupportedYet) {
-  EXPECT_EQ(diagnose(readTestConfig("mixtral-8x7b")),
-            "15:16: error: not supported yet: model_type \"mixtral\"; "
-            "expected gpt2, llama, mistral, qwen2, qwen3 (nearest: "
-            "mistral)\n");
-  EXPECT_EQ(diagnose(readTestConfig("deepseek-v3")),
-            "19:16: error: not supported yet: model_type \"deepseek_v3\"; "
-            "expected gpt2, llama, mistral, qwen2, qwen3\n");
   EXPECT_EQ(diagnose(readTestConfig("bloom-176b")),
             "15:16: error: not supported yet: model_type \"bloom\"; expected "
-            "gpt2, llama, mistral, qwen2, qwen3\n");
+            "deepseek_v3, gpt2, llama, mistral, mixtral, qwen2, qwen3, "
+            "qwen3_moe\n");
+}
+
+TEST(BadConfig, YarnScaling) {
+  std::string text = readTestConfig("tiny-deepseek-v3");
+  EXPECT_EQ(diagnose(text), "");
+  EXPECT_EQ(diagnose(edit(text, "\"beta_slow\": 1", "\"beta_slow\": 32")),
+            "36:16: error: expected 'beta_fast' above 'beta_slow', got 32 and "
+            "32\n");
+  EXPECT_EQ(diagnose(edit(text, "\"factor\": 4.0", "\"factor\": 0.5")),
+            "38:13: error: field 'rope_scaling.factor': expected a number "
+            "from 1 to 1000000, got 0.5\n");
+  EXPECT_EQ(diagnose(edit(text, "\"mscale\": 1.0", "\"mscale\": \"1\"")),
+            "39:13: error: field 'rope_scaling.mscale': expected a number "
+            "from 0 to 1000000, got \"1\"\n");
+  EXPECT_EQ(diagnose(edit(text, "\"mscale\": 1.0", "\"mscal\": 1.0")),
+            "39:3: error: unknown field 'rope_scaling.mscal'; did you mean "
+            "'rope_scaling.mscale'?\n");
+}
+
+TEST(BadConfig, LatentAttention) {
+  std::string text = readTestConfig("tiny-deepseek-v3");
+  for (StringRef key : {"q_lora_rank", "kv_lora_rank", "qk_nope_head_dim",
+                        "qk_rope_head_dim", "v_head_dim"}) {
+    std::string with = ("\"" + key + "\": ").str();
+    size_t at = text.find(with);
+    std::string without = text;
+    without.erase(at, text.find('\n', at) - at);
+    EXPECT_EQ(diagnose(without),
+              ("1:1: error: expected field '" + key + "', got none\n").str());
+  }
+  EXPECT_EQ(
+      diagnose(edit(text, "\"q_lora_rank\": 16", "\"q_lora_rank\": null")), "");
+  EXPECT_EQ(diagnose(edit(text, "\"q_lora_rank\": 16", "\"q_lora_rank\": 0")),
+            "28:17: error: field 'q_lora_rank': expected a whole number from 1 "
+            "to 2147483647, got 0\n");
+  EXPECT_EQ(diagnose(edit(text, "\"qk_head_dim\": 16", "\"qk_head_dim\": 8")),
+            "29:17: error: field 'qk_head_dim': expected 'qk_nope_head_dim' + "
+            "'qk_rope_head_dim', 16, got 8\n");
+  EXPECT_EQ(diagnose(edit(text, "\"num_key_value_heads\": 4",
+                          "\"num_key_value_heads\": 2")),
+            "24:25: error: field 'num_key_value_heads': expected "
+            "'num_attention_heads', 4, got 2\n");
+}
+
+TEST(BadConfig, Experts) {
+  std::string text = readTestConfig("tiny-deepseek-v3");
+  EXPECT_EQ(diagnose(edit(text, "\"n_routed_experts\": 8",
+                          "\"n_routed_experts\": 6")),
+            "18:22: error: field 'n_routed_experts': expected a multiple of "
+            "'n_group', 4, got 6\n");
+  EXPECT_EQ(diagnose(edit(text, "\"n_routed_experts\": 8,\n", "")),
+            "1:1: error: expected field 'n_routed_experts', got none\n");
+  EXPECT_EQ(diagnose(edit(text, "\"n_group\": 4", "\"n_group\": 8")),
+            "17:13: error: field 'n_group': expected at least two experts a "
+            "group, because groups are ranked by their two best, so at most 4, "
+            "got 8\n");
+  EXPECT_EQ(diagnose(edit(text, "\"topk_group\": 2", "\"topk_group\": 5")),
+            "48:16: error: field 'topk_group': expected at most 'n_group', 4, "
+            "got 5\n");
+  EXPECT_EQ(diagnose(edit(text, "\"num_experts_per_tok\": 2",
+                          "\"num_experts_per_tok\": 9")),
+            "22:25: error: field 'num_experts_per_tok': expected at most "
+            "'n_routed_experts', 8, got 9\n");
+  EXPECT_EQ(diagnose(edit(text, "\"num_experts_per_tok\": 2",
+                          "\"num_experts_per_tok\": 5")),
+            "22:25: error: field 'num_experts_per_tok': expected at most the 4 "
+            "experts of 'topk_group' groups, got 5\n");
+  EXPECT_EQ(diagnose(edit(text, "\"routed_scaling_factor\": 2.5",
+                          "\"routed_scaling_factor\": 0")),
+            "45:27: error: field 'routed_scaling_factor': expected a number "
+            "between 0 and 1000000, both excluded, got 0\n");
+  EXPECT_EQ(diagnose(edit(text, "\"first_k_dense_replace\": 1",
+                          "\"first_k_dense_replace\": -1")),
+            "10:27: error: field 'first_k_dense_replace': expected a whole "
+            "number from 0 to 2147483647, got -1\n");
+  std::string mixtral = readTestConfig("tiny-mixtral");
+  EXPECT_EQ(diagnose(edit(mixtral, "\"num_experts_per_tok\": 2",
+                          "\"num_experts_per_tok\": 5")),
+            "15:25: error: field 'num_experts_per_tok': expected at most "
+            "'num_local_experts', 4, got 5\n");
+  EXPECT_EQ(diagnose(edit(mixtral, "\"router_jitter_noise\": 0.0",
+                          "\"router_jitter_noise\": 0.1")),
+            "26:25: error: field 'router_jitter_noise': expected 0 (others are "
+            "not supported), got 0.1\n");
+}
+
+constexpr const char *kQwen3Moe = R"({
+  "model_type": "qwen3_moe",
+  "hidden_size": 32,
+  "intermediate_size": 56,
+  "moe_intermediate_size": 24,
+  "num_experts": 6,
+  "num_experts_per_tok": 2,
+  "num_attention_heads": 4,
+  "head_dim": 8,
+  "num_hidden_layers": 5,
+  "num_key_value_heads": 2,
+  "max_position_embeddings": 64,
+  "mlp_only_layers": [1],
+  "decoder_sparse_step": 1,
+  "vocab_size": 97
+})";
+
+TEST(BadConfig, WhichLayersHaveExperts) {
+  EXPECT_EQ(diagnose(kQwen3Moe), "");
+  EXPECT_EQ(
+      diagnose(edit(kQwen3Moe, "[1]", "1")),
+      "13:22: error: field 'mlp_only_layers': expected an array, got 1\n");
+  EXPECT_EQ(diagnose(edit(kQwen3Moe, "[1]", "[\"1\"]")),
+            "13:22: error: field 'mlp_only_layers': expected numbers of "
+            "layers, got \"1\"\n");
+  EXPECT_EQ(diagnose(edit(kQwen3Moe, "_step\": 1", "_step\": 0")),
+            "14:26: error: field 'decoder_sparse_step': expected a whole "
+            "number from 1 to 2147483647, got 0\n");
+  EXPECT_EQ(diagnose(edit(edit(kQwen3Moe, "_step\": 1", "_step\": 2"),
+                          "_layers\": 5", "_layers\": 66")),
+            "14:26: error: expected at most 64 runs of layers with and without "
+            "experts, got more\n");
+}
+
+TEST(Config, RunsOfLayers) {
+  MLIRContext context;
+  FailureOr<ModelConfig> config =
+      readModelConfig(&context, kQwen3Moe, "config.json");
+  ASSERT_TRUE(succeeded(config));
+  std::string text;
+  for (const LayerRun &run : config->runs)
+    text += run.stack + " " + run.prefix + " " + std::to_string(run.begin) +
+            "+" + std::to_string(run.count) +
+            (run.experts ? " experts\n" : "\n");
+  EXPECT_EQ(text, "layers  0+1 experts\n"
+                  "dense dense_ 1+1\n"
+                  "layers2 run2_ 2+3 experts\n");
 }
 
 TEST(BadConfig, OtherArchitectures) {

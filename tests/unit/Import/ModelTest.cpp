@@ -82,23 +82,17 @@ protected:
 
 TEST_F(Model, PublishedConfigs) {
   const std::pair<const char *, int64_t> published[] = {
-      {"gpt-145b", 145622261760},
-      {"gpt-1t", 1008038758400},
-      {"gpt2", 124439808},
-      {"gpt2-xl", 1557611200},
-      {"gpt3-175b", 174604259328},
-      {"llama-2-7b", 6738415616},
-      {"llama-3.1-405b", 405853388800},
-      {"llama-3.1-70b", 70553706496},
-      {"llama-3.1-8b", 8030261248},
-      {"mistral-7b", 7241732096},
-      {"qwen2.5-7b", 7615616512},
-      {"qwen3-8b", 8190735360},
-      {"tiny-gpt2", 43328},
-      {"tiny-llama", 31776},
-      {"tiny-llama31", 31776},
-      {"tiny-mistral", 31776},
-      {"tiny-qwen2", 28864},
+      {"deepseek-v3", 671026419200},  {"gpt-145b", 145622261760},
+      {"gpt-1t", 1008038758400},      {"gpt2", 124439808},
+      {"gpt2-xl", 1557611200},        {"gpt3-175b", 174604259328},
+      {"llama-2-7b", 6738415616},     {"llama-3.1-405b", 405853388800},
+      {"llama-3.1-70b", 70553706496}, {"llama-3.1-8b", 8030261248},
+      {"mistral-7b", 7241732096},     {"mixtral-8x22b", 140630071296},
+      {"mixtral-8x7b", 46702792704},  {"qwen2.5-7b", 7615616512},
+      {"qwen3-8b", 8190735360},       {"tiny-deepseek-v3", 65796},
+      {"tiny-gpt2", 43328},           {"tiny-llama", 31776},
+      {"tiny-llama31", 31776},        {"tiny-mistral", 31776},
+      {"tiny-mixtral", 80544},        {"tiny-qwen2", 28864},
       {"tiny-qwen3", 41088}};
   for (auto [name, parameters] : published) {
     SCOPED_TRACE(name);
@@ -164,6 +158,42 @@ TEST_F(Model, RotaryFrequencies) {
   // Short waves are kept.
   rope.originalPositions = 1000;
   EXPECT_EQ(rope.getFrequencies(8)[0], 1.0);
+}
+
+TEST_F(Model, YarnFrequencies) {
+  RopeConfig rope = read(readTestConfig("tiny-deepseek-v3")).rope;
+  EXPECT_EQ(rope.scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(rope.tableScale, 1.0);
+  // (0.1 ln 4 + 1)^2
+  EXPECT_NEAR(rope.scoreScale, 1.2964769927807063, 1e-15);
+  // Pairs turn 16 / (2 pi) times and less: the ramp goes from pair 0 to
+  // ceil(8 ln(16 / 2 pi) / (2 ln 10^4)) = 1.
+  SmallVector<double> got = rope.getFrequencies(8);
+  const double wanted[] = {1.0, 0.025, 0.0025, 0.00025};
+  for (auto [a, b] : llvm::zip_equal(got, wanted))
+    EXPECT_NEAR(a, b, 1e-15);
+  // Without both weights the tables are scaled, by 0.1 ln 4 + 1.
+  std::string plain =
+      edit(edit(readTestConfig("tiny-deepseek-v3"), "  \"mscale\": 1.0,\n", ""),
+           "  \"mscale_all_dim\": 1.0,\n", "");
+  rope = read(plain).rope;
+  EXPECT_NEAR(rope.tableScale, 1.1386294361119891, 1e-15);
+  EXPECT_EQ(rope.scoreScale, 1.0);
+}
+
+TEST_F(Model, LayersOfTwoKinds) {
+  OwningOpRef<ModuleOp> module =
+      build(read(readTestConfig("tiny-deepseek-v3")));
+  auto dense = module->lookupSymbol<ParamOp>("dense_up");
+  auto expert = module->lookupSymbol<ParamOp>("expert_up");
+  ASSERT_TRUE(dense && expert);
+  EXPECT_EQ(dense.getLayers(), 1u);
+  EXPECT_EQ(dense.getCheckpointName(0), "model.layers.0.mlp.up_proj.weight");
+  EXPECT_EQ(expert.getLayers(), 2u);
+  EXPECT_EQ(expert.getCheckpointName(1, 5),
+            "model.layers.2.mlp.experts.5.up_proj.weight");
+  EXPECT_EQ(expert.getCheckpointRows(), 8);
+  EXPECT_EQ(expert.getCheckpointShape(), ArrayRef<int64_t>({24, 32}));
 }
 
 TEST_F(Model, FusedProjectionsAreBoxes) {

@@ -1,0 +1,124 @@
+//===- ModelExperts.cpp - Experts of a model ------------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// A layer's router, the queues of its experts, what those compute, and the
+/// experts that every token visits.
+///
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "NN/NNExpertBuilders.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+/// What transformers adds to a sum of sigmoid scores before it divides by it.
+static constexpr double kTiny = 1e-20;
+
+Value ModelBuilder::splat(StringRef name, RankedTensorType type, double value) {
+  auto number = builder.getFloatAttr(type.getElementType(), value);
+  return arith::ConstantOp::create(builder, at(name),
+                                   DenseElementsAttr::get(type, number));
+}
+
+Value ModelBuilder::convert(StringRef name, Value x, Type to) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Type from = type.getElementType();
+  if (from == to)
+    return x;
+  if (from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, at(name), type.clone(to), x);
+  return arith::TruncFOp::create(builder, at(name), type.clone(to), x);
+}
+
+/// Scores, choice and weights, computed in at least f32: few bits would make
+/// ties of experts that differ.
+nn::Routing ModelBuilder::buildRouting(Value x) {
+  const ExpertsConfig &experts = config.experts;
+  Type wide =
+      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
+  Value weight = convert("mlp.router", load("router"), wide);
+  Value input = convert("mlp.router", x, wide);
+  Value logits = nn::LinearOp::create(builder, at("mlp.router"),
+                                      withLast(input, experts.count), input,
+                                      weight, /*transposed=*/nullptr);
+  nn::RouterOptions options;
+  options.topK = experts.perToken;
+  options.renormalise = experts.normalize;
+  options.scale = experts.scale;
+  options.groups = experts.groups;
+  options.groupTopK = experts.topGroups;
+  if (architecture.router == RouterKind::Sigmoid) {
+    options.score = nn::RouterScore::Sigmoid;
+    options.epsilon = kTiny;
+    options.groupScore = "top2_sum";
+    options.bias = convert("mlp.router", load("router_bias"), wide);
+  }
+  ImplicitLocOpBuilder inner(at("mlp.router"), builder);
+  return nn::buildRouter(inner, logits, options);
+}
+
+Value ModelBuilder::limitChoices(Value ids) {
+  if (!queue.capacity)
+    return ids;
+  return nn::LimitExpertsOp::create(
+      builder, at("mlp.kept"), ids.getType(), ids,
+      builder.getI64IntegerAttr(*queue.capacity),
+      builder.getI64IntegerAttr(/*a sequence=*/1));
+}
+
+void ModelBuilder::addBalanceLoss(const nn::Routing &routing) {
+  if (!balance)
+    return;
+  int64_t layers = 0;
+  for (const LayerRun &each : config.runs)
+    layers += each.experts ? each.count : 0;
+  // The usual weight counts an expert's choices a token, and is for the mean
+  // of all layers.
+  double weight = config.experts.auxiliaryWeight *
+                  static_cast<double>(config.experts.perToken) /
+                  static_cast<double>(layers);
+  ImplicitLocOpBuilder inner(at("mlp.balance"), builder);
+  Value loss = nn::buildBalanceLoss(inner, routing, weight,
+                                    /*bySequence=*/true);
+  balance = add("mlp.balance", balance, loss);
+}
+
+/// Each expert's own linear map of its queue.
+Value ModelBuilder::expertLinear(StringRef name, StringRef symbol,
+                                 Value queues) {
+  Value weight = load(symbol);
+  ImplicitLocOpBuilder inner(at(name), builder);
+  return nn::buildExpertLinear(inner, queues, weight);
+}
+
+Value ModelBuilder::buildExperts(Value x) {
+  const ExpertsConfig &experts = config.experts;
+  nn::Routing routing = buildRouting(x);
+  addBalanceLoss(routing);
+  Value ids = limitChoices(routing.ids);
+  auto sent = nn::DispatchOp::create(
+      builder, at("mlp.queues"),
+      tensorOf({experts.count, queue.slots, config.hidden}), ids.getType(), x,
+      ids, /*start=*/Value(), /*slots=*/Value());
+  Value queues = sent.getQueues();
+  Value gate = expertLinear("mlp.expert.gate", "expert_gate", queues);
+  gate = activate("mlp.expert.act", gate);
+  Value up = expertLinear("mlp.expert.up", "expert_up", queues);
+  Value inner =
+      arith::MulFOp::create(builder, at("mlp.expert.gated"), gate, up);
+  queues = expertLinear("mlp.expert.down", "expert_down", inner);
+  Value weights = convert("mlp.weights", routing.weights, element);
+  Value y = nn::CombineOp::create(builder, at("mlp.combined"), x.getType(),
+                                  queues, ids, sent.getSlot(), weights,
+                                  /*start=*/Value());
+  if (experts.sharedFfn)
+    y = add("mlp.sum", y, buildGated("mlp.shared", "shared_", x, false));
+  return dropout("mlp.dropout", y, config.residualDropout);
+}
