@@ -70,7 +70,8 @@ Value RingAttention::scattered(Value sum, Type type) {
   if (members < 2)
     return sum;
   return ReduceScatterOp::create(
-      b, type, ReductionKind::Sum, sum, b.getI64IntegerAttr(1),
+      b, type, ReductionKindAttr::get(b.getContext(), ReductionKind::Sum), sum,
+      b.getI64IntegerAttr(1),
       b.getI64IntegerAttr((*view.ringOf)[0]),
       b.getI64IntegerAttr((*view.ringOf)[1]), view.ring, b.getArrayAttr({}),
       b.getStringAttr("every rank's queries read these keys"));
@@ -385,7 +386,7 @@ Value RingAttention::added(Value x, Value y) {
 }
 
 SmallVector<Value> RingAttention::backward(Value grad, TypeRange types) {
-  SmallVector<Block> blocks;
+  std::vector<Block> blocks;
   Value key = view.key, value = view.value;
   State total;
   for (int64_t hops = 0; hops < members; ++hops) {

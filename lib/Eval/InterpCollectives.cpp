@@ -328,7 +328,8 @@ static LogicalResult runShift(Interpreter<T> &interpreter,
   const Tensor<T> &input = interpreter.tensor(op.getInput());
   RankContext &rank = interpreter.rank;
   auto split = makeSplit(op, rank, op.getDim(), op.getExtent(), op.getGrain(),
-                         op.getAxes(), nullptr, input.rank());
+                         op.getAxes(), ArrayAttr::get(op.getContext(), {}),
+                         input.rank());
   if (failed(split))
     return failure();
   auto members = int64_t(split->parts.size());
