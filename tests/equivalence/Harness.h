@@ -94,6 +94,8 @@ struct Plan {
   int64_t zero = 0;
   /// For the strategy.
   StrategyOptions options = {};
+  /// Whether ops on rings are what they mean instead of how they run.
+  bool contracts = false;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.
