@@ -150,6 +150,9 @@ LogicalResult ParamOp::verify() {
   if (getSharding() && getSharding()->isPartial())
     return emitOpError() << "cannot be partial; a parameter is stored whole or "
                             "in parts";
+  if (getSharding() && getSharding()->isFlat())
+    return emitOpError() << "cannot be used in flat parts; 'slot_shardings' "
+                            "says how a slot is stored";
   if (getSlotShardings())
     for (NamedAttribute slot : *getSlotShardings()) {
       auto sharding = dyn_cast<ShardingAttr>(slot.getValue());
@@ -379,6 +382,9 @@ LogicalResult ConstraintOp::verify() {
                          << getSharding().getDims().size();
   if (getSharding().isPartial())
     return emitOpError() << "cannot ask for a partial value";
+  if (getSharding().isFlat())
+    return emitOpError() << "cannot ask for flat parts, which only optimizer "
+                            "state lies in";
   return success();
 }
 

@@ -17,8 +17,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <cmath>
@@ -228,6 +228,13 @@ static bool fits(ArrayRef<int64_t> sizes) {
   return product < (int64_t{1} << 62);
 }
 
+/// A factor as it was written, as far as six digits tell.
+static std::string text(double value) {
+  std::string result;
+  llvm::raw_string_ostream(result) << llvm::format("%g", value);
+  return result;
+}
+
 /// Sizes of queues; a fault where an expert could take no token at all.
 static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
                                            const ModelConfig &config,
@@ -255,7 +262,7 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << llvm::formatv("{0}", llvm::json::Value(routing.capacityFactor)).str()
+        << text(routing.capacityFactor)
         << " x " << batch.sequence << " tokens x " << experts.perToken
         << " choices / " << experts.count
         << " experts; raise --capacity-factor or --seq";

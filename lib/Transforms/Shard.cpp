@@ -43,6 +43,7 @@ private:
   LogicalResult shardBlock(Block &block);
   LogicalResult shardOp(Operation *op);
   LogicalResult shardStack(StackOp stack);
+  void saveAsRead(OpOperand &saved);
   void shardConstraint(ConstraintOp op);
   void finishAccumulates();
 
@@ -104,6 +105,16 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   std::string reader = describe(operand.getOwner());
   if (isa<YieldOp>(operand.getOwner()))
     reader = "the next layer";
+  if (auto store = dyn_cast<StoreOp>(operand.getOwner());
+      store && from.isFlat() && !to.isFlat())
+    return (store.getParam() + " is used whole, its state lies in parts over " +
+            listed(from.getFlat()))
+        .str();
+  if (auto accumulate = dyn_cast<AccumulateOp>(operand.getOwner());
+      accumulate && to.isFlat() && !from.isFlat())
+    return (made + " leaves a sum of which " + accumulate.getParam() +
+            " keeps parts over " + listed(to.getFlat()))
+        .str();
   Axes reduced;
   for (StringAttr axis : from.getPartial())
     if (!llvm::is_contained(to.getPartial(), axis))
@@ -281,6 +292,29 @@ LogicalResult Sharder::shardOp(Operation *op) {
 // Structure
 //===----------------------------------------------------------------------===//
 
+/// A value is saved for the backward as it was made, so that the most split
+/// layout is kept, but if all that read it do so in one other layout that takes
+/// no more memory: then as they read it, for the backward will as well.
+void Sharder::saveAsRead(OpOperand &saved) {
+  Value value = saved.get();
+  ReshardOp only;
+  for (Operation *user : value.getUsers()) {
+    if (user == saved.getOwner())
+      continue;
+    auto reshard = dyn_cast<ReshardOp>(user);
+    if (!reshard || only)
+      return;
+    only = reshard;
+  }
+  if (!only || only->getBlock() != saved.getOwner()->getBlock())
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  ShardingAttr have = getSharding(type), read = getSharding(only.getType());
+  if (!read.isPartial() &&
+      partBytes(type, read, axes) <= partBytes(type, have, axes))
+    saved.set(only.getResult());
+}
+
 LogicalResult Sharder::shardStack(StackOp stack) {
   for (auto [operand, argument] :
        llvm::zip(stack.getCarryMutable(), stack.getCarryArguments())) {
@@ -301,6 +335,8 @@ LogicalResult Sharder::shardStack(StackOp stack) {
       require(operand, propagation.layoutOf(stack.getResult(index)));
     else if (index >= carried + reduced && have.isPartial())
       require(operand, have.withoutPartial());
+    else if (index >= carried + reduced)
+      saveAsRead(operand);
     setLayout(stack.getResult(index), getSharding(operand.get().getType()));
   }
   return success();
