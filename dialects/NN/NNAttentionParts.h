@@ -31,12 +31,13 @@ struct AttentionView {
         queryPositions(op.getQueryPositions()),
         keyPositions(op.getKeyPositions()), seed(op.getSeed()),
         stream(op.getStream()), batchStart(op.getBatchStart()),
-        headStart(op.getHeadStart()), causal(op.getCausal()),
-        window(op.getWindow()), scale(op.getScale().convertToDouble()),
+        queryStart(op.getQueryStart()), headStart(op.getHeadStart()),
+        causal(op.getCausal()), window(op.getWindow()),
+        scale(op.getScale().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), site(op.getSite()),
         groupAttr(op.getGroup()), withinGroups(op.getWithinGroups()),
-        shape(op.getShape()), ring(op.getRing().value_or(nullptr)),
-        ringOf(op.getRingOf()) {}
+        shape(op.getShape()), fold(op.getFold()),
+        ring(op.getRing().value_or(nullptr)), ringOf(op.getRingOf()) {}
 
   /// Query heads a key head (R): the attribute, or H / G where both are static;
   /// dynamic if neither tells.
@@ -44,7 +45,7 @@ struct AttentionView {
 
   Operation *op;
   Value query, key, value, queryPositions, keyPositions;
-  Value seed, stream, batchStart, headStart;
+  Value seed, stream, batchStart, queryStart, headStart;
   bool causal;
   std::optional<uint64_t> window;
   double scale, dropout;
@@ -54,6 +55,7 @@ struct AttentionView {
   /// What `groupAttr` was before repeatKeyHeads.
   uint64_t sharedBy = 1;
   std::optional<ArrayRef<int64_t>> shape;
+  std::optional<uint64_t> fold;
   ArrayAttr ring;
   std::optional<ArrayRef<int64_t>> ringOf;
 };

@@ -49,8 +49,9 @@ Value RingAttention::passed(Value value, int64_t hops) {
       b.getI64IntegerAttr((*view.ringOf)[0]),
       b.getI64IntegerAttr((*view.ringOf)[1]), b.getI64IntegerAttr(hops),
       view.ring,
-      b.getStringAttr("attention meets the keys of every rank, one "
-                      "rank's after the other"));
+      WhyAttr::get(b.getContext(),
+                   "attention meets the keys of every rank, one "
+                   "rank's after the other"));
 }
 
 Value RingAttention::gathered(Value part) {
@@ -63,7 +64,7 @@ Value RingAttention::gathered(Value part) {
       b, RankedTensorType::get(shape, type.getElementType()), part,
       b.getI64IntegerAttr(1), b.getI64IntegerAttr((*view.ringOf)[0]),
       b.getI64IntegerAttr((*view.ringOf)[1]), view.ring, b.getArrayAttr({}),
-      b.getStringAttr("attention reads the keys of every rank"));
+      WhyAttr::get(b.getContext(), "attention reads the keys of every rank"));
 }
 
 Value RingAttention::scattered(Value sum, Type type) {
@@ -71,10 +72,9 @@ Value RingAttention::scattered(Value sum, Type type) {
     return sum;
   return ReduceScatterOp::create(
       b, type, ReductionKindAttr::get(b.getContext(), ReductionKind::Sum), sum,
-      b.getI64IntegerAttr(1),
-      b.getI64IntegerAttr((*view.ringOf)[0]),
+      b.getI64IntegerAttr(1), b.getI64IntegerAttr((*view.ringOf)[0]),
       b.getI64IntegerAttr((*view.ringOf)[1]), view.ring, b.getArrayAttr({}),
-      b.getStringAttr("every rank's queries read these keys"));
+      WhyAttr::get(b.getContext(), "every rank's queries read these keys"));
 }
 
 /// The positions of the keys that are here after `hops` transfers: the part of

@@ -160,7 +160,8 @@ def RT_AllReduceOp : RT_Op<"all_reduce", [SameOperandsAndResultType]> {
 class RT_MoveOp<string mnemonic, dag extra> : RT_Op<mnemonic> {
   let arguments = !con(extra, (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        I64Attr:$grain, StrArrayAttr:$axes, StrArrayAttr:$outer,
-                       FlatSymbolRefAttr:$group, StrAttr:$why));
+                       FlatSymbolRefAttr:$group, StrAttr:$why,
+                       Optional<Index>:$size));
   let results = (outs AnyRankedTensor:$result);
 }
 
@@ -168,10 +169,11 @@ def RT_AllGatherOp : RT_MoveOp<"all_gather", (ins)> {
   let summary = "calls Rank::all_gather";
   let description = [{
     The parts over `axes` of dimension `dim` (of `extent`, in units of `grain`)
-    are joined; `outer` axes still split it afterwards.
+    are joined; `outer` axes still split it afterwards. `size` is the extent
+    where that is no constant.
   }];
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent `grain` $grain `over` $axes `outer` $outer
+    $input `dim` $dim `of` $extent (`as` $size^)? `grain` $grain `over` $axes `outer` $outer
     `in` $group `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }
@@ -182,7 +184,7 @@ def RT_ReduceScatterOp : RT_MoveOp<"reduce_scatter", (ins RT_Combiner:$kind)> {
     The reverse of `rt.all_gather`, with a reduction.
   }];
   let assemblyFormat = [{
-    $kind $input `dim` $dim `of` $extent `grain` $grain `over` $axes `outer` $outer
+    $kind $input `dim` $dim `of` $extent (`as` $size^)? `grain` $grain `over` $axes `outer` $outer
     `in` $group `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }

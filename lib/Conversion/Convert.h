@@ -70,7 +70,12 @@ private:
   LogicalResult convertMoves(Operation &op);
   LogicalResult convertOwn(OwnOp op);
   LogicalResult convertSlice(parc::SliceOp op);
+  LogicalResult convertListSlice(parc::SliceOp op, Value input,
+                                 RankedTensorType type);
   LogicalResult convertExtractSlice(tensor::ExtractSliceOp op);
+  LogicalResult convertInsertSlice(tensor::InsertSliceOp op);
+  /// The old program's size or offset as a value of the new one.
+  Value indexOf(Location loc, OpFoldResult part);
   /// Starts of a part in the whole, less that of the part it is cut from.
   Value partStart(Location loc, ArrayAttr outer, ArrayAttr axes, int64_t extent,
                   int64_t grain);

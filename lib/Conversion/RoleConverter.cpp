@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Convert.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -111,6 +112,8 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
       extract && extract.getIndices().empty())
     return map(rt::ReadOp::create(builder, loc, extract.getType(),
                                   get(extract.getTensor())));
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+    return convertInsertSlice(slice);
   // Made where they are needed.
   if (isa<tensor::EmptyOp>(op))
     return success();
@@ -168,7 +171,8 @@ LogicalResult RegionConverter::convertAllReduce(parc::AllReduceOp op) {
   }
   auto made = rt::AllReduceOp::create(
       builder, op.getLoc(), convertKind(op.getContext(), op.getKind()), input,
-      tables.group(op.getAxes(), op.getStages()), op.getWhyAttr());
+      tables.group(op.getAxes(), op.getStages()),
+      builder.getStringAttr(op.getWhy()));
   mapping.map(op.getResult(), made.getResult());
   return success();
 }
@@ -193,25 +197,29 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
     result = rt::AllGatherOp::create(
         builder, op.getLoc(), type, input, gather.getDimAttr(),
         gather.getExtentAttr(), gather.getGrainAttr(), axes, gather.getOuter(),
-        group, gather.getWhyAttr());
+        group, builder.getStringAttr(gather.getWhy()),
+        mapping.lookupOrNull(gather.getSize()));
   else if (auto scatter = dyn_cast<parc::ReduceScatterOp>(op))
     result = rt::ReduceScatterOp::create(
         builder, op.getLoc(), type,
         convertKind(op.getContext(), scatter.getKind()), input,
         scatter.getDimAttr(), scatter.getExtentAttr(), scatter.getGrainAttr(),
-        axes, scatter.getOuter(), group, scatter.getWhyAttr());
+        axes, scatter.getOuter(), group,
+        builder.getStringAttr(scatter.getWhy()),
+        mapping.lookupOrNull(scatter.getSize()));
   else if (auto move = dyn_cast<parc::AllToAllOp>(op))
     result = rt::AllToAllOp::create(
         builder, op.getLoc(), type, input, move.getGatherDimAttr(),
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
         move.getGatherOuter(), move.getSplitDimAttr(),
         move.getSplitExtentAttr(), move.getSplitGrainAttr(),
-        move.getSplitOuter(), axes, group, move.getWhyAttr());
+        move.getSplitOuter(), axes, group,
+        builder.getStringAttr(move.getWhy()));
   else if (auto shift = dyn_cast<parc::ShiftOp>(op))
-    result = rt::ShiftOp::create(builder, op.getLoc(), type, input,
-                                 shift.getDimAttr(), shift.getExtentAttr(),
-                                 shift.getGrainAttr(), shift.getHopsAttr(),
-                                 axes, group, shift.getWhyAttr());
+    result = rt::ShiftOp::create(
+        builder, op.getLoc(), type, input, shift.getDimAttr(),
+        shift.getExtentAttr(), shift.getGrainAttr(), shift.getHopsAttr(), axes,
+        group, builder.getStringAttr(shift.getWhy()));
   mapping.map(op.getResult(0), result);
   return success();
 }
@@ -277,10 +285,37 @@ Value RegionConverter::partStart(Location loc, ArrayAttr outer, ArrayAttr axes,
   return arith::SubIOp::create(builder, loc, start, whole);
 }
 
+/// A piece of a list whose length is a value.
+LogicalResult RegionConverter::convertListSlice(parc::SliceOp op, Value input,
+                                                RankedTensorType type) {
+  Location loc = op.getLoc();
+  int64_t parts = tables.members(op.getAxes());
+  Value size = mapping.lookup(op.getSize());
+  Value count = arith::ConstantIndexOp::create(builder, loc, parts);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  // With one unit a part, a part starts at its own number.
+  Value part = rt::PartStartOp::create(builder, loc, op.getAxes(), parts, 1);
+  auto startOf = [&](Value index) -> Value {
+    Value units = arith::MulIOp::create(builder, loc, index, size);
+    return arith::DivSIOp::create(builder, loc, units, count);
+  };
+  Value next = arith::AddIOp::create(builder, loc, part, one);
+  Value start = startOf(part), end = startOf(next);
+  Value extent = arith::SubIOp::create(builder, loc, end, start);
+  MapShell map(builder, loc, type, extent);
+  Value at = arith::AddIOp::create(map.body, loc, map.indices()[0], start);
+  mapping.map(op.getResult(),
+              map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
+                                          input, at)));
+  return success();
+}
+
 LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
   Location loc = op.getLoc();
   Value input = get(op.getInput());
   auto type = cast<RankedTensorType>(convertType(op.getType()));
+  if (op.getSize())
+    return convertListSlice(op, input, type);
   Value start = partStart(loc, op.getOuter(), op.getAxes(), op.getExtent(),
                           op.getGrain());
   auto dim = static_cast<int64_t>(op.getDim());
@@ -307,17 +342,19 @@ LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
   return success();
 }
 
+Value RegionConverter::indexOf(Location loc, OpFoldResult part) {
+  if (auto value = dyn_cast<Value>(part))
+    return mapping.lookupOrDefault(value);
+  return arith::ConstantIndexOp::create(
+      builder, loc, cast<IntegerAttr>(cast<Attribute>(part)).getInt());
+}
+
 LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   Location loc = op.getLoc();
   Value input = get(op.getSource());
   auto type = cast<RankedTensorType>(convertType(op.getType()));
   llvm::SmallBitVector dropped = op.getDroppedDims();
-  auto valueOf = [&](OpFoldResult part) -> Value {
-    if (auto value = dyn_cast<Value>(part))
-      return mapping.lookupOrDefault(value);
-    return arith::ConstantIndexOp::create(
-        builder, loc, cast<IntegerAttr>(cast<Attribute>(part)).getInt());
-  };
+  auto valueOf = [&](OpFoldResult part) { return indexOf(loc, part); };
   SmallVector<Value> extents, offsets, strides;
   int64_t kept = 0;
   for (auto [index, size] : llvm::enumerate(op.getMixedSizes())) {
@@ -341,5 +378,52 @@ LogicalResult RegionConverter::convertExtractSlice(tensor::ExtractSliceOp op) {
   mapping.map(op.getResult(),
               map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
                                           input, indices)));
+  return success();
+}
+
+/// Each element of the result comes from the slice where that has it, else from
+/// what it is put into.
+LogicalResult RegionConverter::convertInsertSlice(tensor::InsertSliceOp op) {
+  Location loc = op.getLoc();
+  RankedTensorType sourceType = op.getSourceType();
+  for (OpFoldResult stride : op.getMixedStrides())
+    if (!isConstantIntValue(stride, 1))
+      return op.emitOpError() << "expected strides of 1, got a slice that "
+                                 "skips elements";
+  if (sourceType.getRank() != op.getType().getRank())
+    return op.emitOpError() << "expected a slice of rank "
+                            << op.getType().getRank() << ", got " << sourceType;
+  TypedAttr fill = fillOf(op.getDest());
+  if (op.getDest().getDefiningOp<tensor::EmptyOp>())
+    fill = cast<TypedAttr>(builder.getZeroAttr(op.getType().getElementType()));
+  Value source = get(op.getSource());
+  Value dest = fill ? Value() : get(op.getDest());
+  auto type = cast<RankedTensorType>(convertType(op.getType()));
+  SmallVector<Value> offsets, sizes;
+  for (auto [offset, size] :
+       llvm::zip(op.getMixedOffsets(), op.getMixedSizes())) {
+    offsets.push_back(indexOf(loc, offset));
+    sizes.push_back(indexOf(loc, size));
+  }
+  MapShell map(builder, loc, type, openSizes(op.getDest()));
+  OpBuilder &b = map.body;
+  Value inside, zero = arith::ConstantIndexOp::create(b, loc, 0);
+  SmallVector<Value> loops = map.indices(), from;
+  for (auto [loop, offset, size] : llvm::zip(loops, offsets, sizes)) {
+    from.push_back(arith::SubIOp::create(b, loc, loop, offset));
+    // Unsigned: an element before the slice is a very large number.
+    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                       from.back(), size);
+    inside = inside ? arith::AndIOp::create(b, loc, inside, here) : here;
+  }
+  // A place that the slice has, for the elements that it lacks.
+  for (Value &index : from)
+    index = arith::SelectOp::create(b, loc, inside, index, zero);
+  Type element = type.getElementType();
+  Value taken = rt::AtOp::create(b, loc, element, source, from);
+  Value kept = fill ? arith::ConstantOp::create(b, loc, fill).getResult()
+                    : rt::AtOp::create(b, loc, element, dest, loops);
+  mapping.map(op.getResult(),
+              map.finish(arith::SelectOp::create(b, loc, inside, taken, kept)));
   return success();
 }

@@ -195,6 +195,15 @@ std::optional<int64_t> Extents::byFactors(OpResult result, unsigned dim,
   return product;
 }
 
+int64_t Extents::localElements(RankedTensorType type,
+                               ShardingAttr sharding) const {
+  int64_t product = 1;
+  for (auto [size, dim] : llvm::zip(type.getShape(), sharding.getDims()))
+    product *= maxPartSize(size / dim.getGrain(), axes.product(dim.getAxes())) *
+               dim.getGrain();
+  return product;
+}
+
 /// A dimension that a collective or slice has gathered or cut; the others are
 /// its input's.
 std::optional<int64_t> Extents::ofMove(Operation *op, unsigned dim,
@@ -233,6 +242,11 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
                                          unsigned depth) {
   Operation *op = result.getOwner();
   if (auto load = dyn_cast<LoadOp>(op)) {
+    auto param = module.lookupSymbol<ParamOp>(load.getParam());
+    if (ShardingAttr slot = param.getSlotSharding(load.getSlot());
+        slot && slot.isFlat())
+      return maxPartSize(localElements(param.getTensorType(), slot),
+                         axes.product(slot.getFlat()));
     const ValueLayout *layout = layouts.find(load.getParam());
     if (layout && dim < layout->dims.size())
       return layout->dims[dim].largest();
@@ -240,6 +254,17 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
   }
   if (auto empty = dyn_cast<tensor::EmptyOp>(op))
     return index(empty.getDynamicSize(dim), depth);
+  if (auto gather = dyn_cast<AllGatherOp>(op);
+      gather && gather.getSize() && dim == gather.getDim())
+    return index(gather.getSize(), depth);
+  if (Value size = isa<ReduceScatterOp, SliceOp>(op) && op->getNumOperands() > 1
+                       ? op->getOperand(1)
+                       : Value()) {
+    std::optional<int64_t> whole = index(size, depth);
+    if (!whole)
+      return std::nullopt;
+    return largestPart(*whole, 1, op->getAttrOfType<ArrayAttr>("axes"));
+  }
   if (isa<AllGatherOp, ReduceScatterOp, AllToAllOp, SliceOp>(op))
     return ofMove(op, dim, depth);
   if (auto shift = dyn_cast<ShiftOp>(op)) {
@@ -254,6 +279,21 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
   if (auto stack = dyn_cast<StackOp>(op))
     return extent(stack.getYield()->getOperand(result.getResultNumber()), dim,
                   depth);
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    int64_t product = 1;
+    for (int64_t member : collapse.getReassociationIndices()[dim]) {
+      std::optional<int64_t> size =
+          extent(collapse.getSrc(), static_cast<unsigned>(member), depth + 1);
+      if (!size || llvm::MulOverflow(product, *size, product))
+        return std::nullopt;
+    }
+    return product;
+  }
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    OpFoldResult size = expand.getMixedOutputShape()[dim];
+    if (auto value = dyn_cast<Value>(size))
+      return index(value, depth);
+  }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     OpFoldResult size = slice.getMixedSizes()[dim];
     if (auto value = dyn_cast<Value>(size))

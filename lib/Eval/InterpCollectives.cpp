@@ -60,6 +60,13 @@ static FailureOr<Split> makeSplit(Operation *op, const RankContext &rank,
   return split;
 }
 
+/// The extent, a number of the op or a value.
+template <class T, class Op>
+static int64_t extentOf(Interpreter<T> &interpreter, Op op) {
+  return op.getSize() ? interpreter.tensor(op.getSize()).ints()[0]
+                      : int64_t(op.getExtent());
+}
+
 /// The box of one part in a tensor of `shape`.
 static Box boxOf(const Split &split, const Part &part,
                  ArrayRef<int64_t> shape) {
@@ -136,11 +143,11 @@ struct Members {
 } // namespace
 
 /// The split that a gather, a scatter or a slice names.
-template <class OpT>
-static FailureOr<Split> splitOf(OpT op, const RankContext &rank,
+template <class T, class OpT>
+static FailureOr<Split> splitOf(Interpreter<T> &interpreter, OpT op,
                                 int64_t tensorRank) {
-  return makeSplit(op, rank, op.getDim(), op.getExtent(), op.getGrain(),
-                   op.getAxes(), op.getOuter(), tensorRank);
+  return makeSplit(op, interpreter.rank, op.getDim(), extentOf(interpreter, op),
+                   op.getGrain(), op.getAxes(), op.getOuter(), tensorRank);
 }
 
 static FailureOr<Members> findMembers(Operation *op, const RankContext &rank,
@@ -241,7 +248,7 @@ static LogicalResult runAllGather(Interpreter<T> &interpreter,
                                   const OpPlan<T> &plan) {
   auto op = cast<AllGatherOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split = splitOf(op, interpreter.rank, input.rank());
+  auto split = splitOf(interpreter, op, input.rank());
   auto members = findMembers(op, interpreter.rank, op.getAxes());
   if (failed(split) || failed(members) ||
       failed(checkSize(op, *split, input.shape(),
@@ -265,7 +272,7 @@ static LogicalResult runReduceScatter(Interpreter<T> &interpreter,
                                       const OpPlan<T> &plan) {
   auto op = cast<ReduceScatterOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split = splitOf(op, interpreter.rank, input.rank());
+  auto split = splitOf(interpreter, op, input.rank());
   auto members = findMembers(op, interpreter.rank, op.getAxes());
   if (failed(split) || failed(members) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
@@ -364,7 +371,7 @@ static LogicalResult runSlice(Interpreter<T> &interpreter,
                               const OpPlan<T> &plan) {
   auto op = cast<SliceOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split = splitOf(op, interpreter.rank, input.rank());
+  auto split = splitOf(interpreter, op, input.rank());
   if (failed(split) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
     return failure();

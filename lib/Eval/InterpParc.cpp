@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan.h"
+#include "RankSetup.h"
 
 #include "Parc/Parc.h"
 
@@ -39,6 +40,14 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
         << ", which has no value here; give it one before the step";
     return failure();
   }
+  // Of a value that is held whole a slot may hold a piece.
+  auto param = op->getParentOfType<ModuleOp>().lookupSymbol<ParamOp>(symbol);
+  ShardingAttr sharding = param ? param.getSlotSharding(slot) : ShardingAttr();
+  bool isPiece = sharding && sharding.isFlat() &&
+                 sharding != param.getSlotSharding(kValueSlot);
+  if (isPiece)
+    return Tensor<T>::zeros(
+        {flatPart(sharding, value->size(), interpreter.rank).size}, false);
   return Tensor<T>::zeros(value->shape(), false);
 }
 
@@ -76,7 +85,7 @@ static LogicalResult runAccumulate(Interpreter<T> &interpreter,
     addInto(*sum, term);
     return success();
   }
-  // The first term decides the shape: it must be that of the parameter.
+  // The first term decides the shape: it must be that of the slot.
   FailureOr<Tensor<T>> zero =
       loadSlot(interpreter, op, op.getParam(), op.getSlot());
   if (failed(zero))
@@ -263,6 +272,18 @@ static LogicalResult runOwn(Interpreter<T> &interpreter,
       first ? input : Tensor<T>::zeros(input.shape(), input.isInt()));
 }
 
+/// The number that the model's checkpoint gives layer `layer` of a stack: that
+/// of any parameter of its body.
+static int64_t modelLayer(StackOp stack, int64_t layer) {
+  ModuleOp module = stack->getParentOfType<ModuleOp>();
+  for (LoadOp load : stack.getBlock()->getOps<LoadOp>())
+    if (auto param = module.lookupSymbol<ParamOp>(load.getParam());
+        param && param.getLayers())
+      return layer * int64_t(param.getLayerStride()) +
+             int64_t(param.getLayerBase());
+  return layer;
+}
+
 /// Which expert, layer and rank, and the way out.
 template <class T>
 static LogicalResult runCheckLoad(Interpreter<T> &interpreter,
@@ -275,8 +296,8 @@ static LogicalResult runCheckLoad(Interpreter<T> &interpreter,
     if (count <= limit)
       continue;
     InFlightDiagnostic diag = op.emitError() << "expert " << expert;
-    if (op->template getParentOfType<StackOp>())
-      diag << " of layer " << interpreter.layer;
+    if (auto stack = op->template getParentOfType<StackOp>())
+      diag << " of layer " << modelLayer(stack, interpreter.layer);
     return diag << " on rank " << interpreter.rank.number << " got " << count
                 << " tokens, its queue holds " << limit
                 << "; raise moe_buffer_factor";

@@ -11,7 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ReshardLowering.h"
+#include "Buckets.h"
+#include "FlatLowering.h"
 #include "mlir/IR/IRMapping.h"
 #include "parc/Analysis/FactorAxes.h"
 #include "parc/Transforms/Passes.h"
@@ -91,6 +92,14 @@ SmallVector<SmallVector<OpFoldResult>> Localizer::sizesOf(Operation *op,
     if (!global)
       continue;
     auto local = cast<RankedTensorType>(convertType(type));
+    if (getSharding(type).isFlat()) {
+      if (local.isDynamicDim(0))
+        sizes.push_back(flatPartSize(builder, op->getLoc(), global,
+                                     getSharding(type), axes));
+      else
+        sizes.push_back(builder.getIndexAttr(local.getDimSize(0)));
+      continue;
+    }
     for (int64_t dim = 0; dim < global.getRank(); ++dim) {
       if (!local.isDynamicDim(dim)) {
         sizes.push_back(builder.getIndexAttr(local.getDimSize(dim)));
@@ -266,8 +275,11 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
     ReshardPlanner planner(axes);
     CollectiveCounts counts;
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>())) {
-      if (failed(Localizer(axes, planner, counts).convert(step)))
+      FailureOr<StepOp> local = Localizer(axes, planner, counts).convert(step);
+      if (failed(local))
         return signalPassFailure();
+      bucketUpdate(*local);
+      bucketLayers(*local);
       step.erase();
     }
     numAllReduces += counts.allReduce;

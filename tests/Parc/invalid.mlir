@@ -85,6 +85,21 @@ parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{"tp" : 0}, {}]>}
 
 // -----
 
+// expected-error @+1 {{axis 'tp' cuts the flat part and also splits a dimension, is partial, or is listed twice; remove one}}
+parc.param @w : tensor<4x4xf32> {slot_shardings = {state = #parc.sharding<[{"tp"}, {}], flat {"tp"}>}}
+
+// -----
+
+// expected-error @+1 {{cannot be used in flat parts; 'slot_shardings' says how a slot is stored}}
+parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{}, {}], flat {"dp"}>}
+
+// -----
+
+// expected-error @+1 {{expected a sharding of 2 dimensions, nothing partial, for slot 'state'}}
+parc.param @w : tensor<4x4xf32> {slot_shardings = {state = #parc.sharding<[{}], flat {"dp"}>}}
+
+// -----
+
 // expected-error @+1 {{axis 'tp' is partial and also splits a dimension}}
 parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{"tp"}, {}], partial sum {"tp"}>}
 

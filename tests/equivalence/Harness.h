@@ -54,6 +54,8 @@ template <class T> struct Whole {
 /// reason in `error`.
 OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text,
                               std::string &error);
+/// The same for a module that was built. Null after a diagnostic.
+OwningOpRef<ModuleOp> prepare(OwningOpRef<ModuleOp> module);
 
 /// Pseudo-random values for every slot of every parameter: any residue, or in
 /// the reals from the interval 0.25 to 1.25, with both signs (second moments
@@ -88,9 +90,13 @@ struct Plan {
   std::string rule = "1f1b";
   /// Whether the built-in strategy places what no pin does.
   bool strategy = false;
-  ContextKind context = ContextKind::AllGather;
-  /// Whether ops on rings are what they mean instead of how they run.
-  bool contracts = false;
+  /// ZeRO's stage.
+  int64_t zero = 0;
+  /// For the strategy.
+  StrategyOptions options = {};
+  /// Whether ops on rings are what they mean instead of how they run, as exact
+  /// arithmetic needs it.
+  bool contracts = true;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.

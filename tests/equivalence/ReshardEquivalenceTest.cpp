@@ -103,14 +103,15 @@ std::string chainText(const Chain &chain, unsigned seed, int count) {
               "\n";
     type = next;
   }
+  const std::string scalar = "tensor<f64, #parc.sharding<[]>>";
   return "parc.mesh [" + axes + "] sizes [" + listText(chain.mesh, ", ") +
          "]\nparc.param @w : tensor<" + listText(chain.shape, "x") +
          "xf64> {sharding = " + first +
          "}\nparc.step @train inputs [] micro {\n" + body +
-         "  %zero = arith.constant dense<0.0> : tensor<f64, "
-         "#parc.sharding<[]>>\n  parc.yield %zero, %zero : tensor<f64, "
-         "#parc.sharding<[]>>, tensor<f64, #parc.sharding<[]>>\n} update "
-         "{\n}\n";
+         "  %zero = arith.constant dense<0.0> : " + scalar +
+         "\n  parc.yield %zero, %zero : " + scalar + ", " + scalar +
+         "\n} results [\"loss\"] update {\n^bb0(%loss: " + scalar +
+         ", %count: " + scalar + "):\n  parc.yield %loss : " + scalar + "\n}\n";
 }
 
 TEST_P(Chains, EveryValueIsTheParameter) {

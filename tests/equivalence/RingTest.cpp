@@ -55,7 +55,7 @@ protected:
     Plan plan;
     plan.mesh = {{"cp", ranks}};
     plan.strategy = true;
-    plan.context = ContextKind::Ring;
+    plan.options.contextKind = ContextKind::Ring;
     plan.contracts = contracts;
     OwningOpRef<ModuleOp> clone = pinned(module, plan, {});
     unsigned onRing = 0;

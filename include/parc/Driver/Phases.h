@@ -52,6 +52,11 @@ struct PhaseOptions {
   StrategyOptions strategy;
   /// Ops on rings are what they mean, not how they run: for exact arithmetic.
   bool contracts = false;
+  /// Whether causal attention's work is balanced over cp.
+  bool balanced = false;
+  /// ZeRO's stage, and the axes it splits over (empty: all that it may).
+  int64_t zero = 0;
+  std::vector<std::string> zeroAxes;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

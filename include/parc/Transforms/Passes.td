@@ -56,6 +56,23 @@ def Decompose : Pass<"parc-decompose", "ModuleOp"> {
   let dependentDialects = ModelDialects;
 }
 
+def BalanceSequence : Pass<"parc-balance-sequence", "ModuleOp"> {
+  let summary = "gives the parts of a split sequence equal work under a causal mask";
+  let description = [{
+    Where `cp` splits the sequence and an op takes it whole under a causal mask,
+    the step's inputs are folded (`nn.fold`): each part holds a block from the
+    front and one from the back. All that follows runs on the folded sequence;
+    ops that go by the index are told, observed values remember it. Does nothing
+    where an op depends on the order and cannot be told. Runs before propagation.
+
+    After, on `cp=4`:
+    ```mlir
+    %t = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>
+    ```
+  }];
+  let dependentDialects = ["::mlir::nn::NNDialect"];
+}
+
 def Shard : Pass<"parc-shard", "ModuleOp"> {
   let summary = "gives every value a layout and inserts reshards";
   let description = [{
@@ -90,7 +107,12 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
     ListOption<"expertAxes", "expert-axes", "std::string",
            "axes of the mesh that split the experts">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
-           "micro-batches a step and replica">
+           "micro-batches a step and replica">,
+    Option<"zero", "zero", "int64_t", "0",
+           "split optimizer state (1), gradients too (2), values too (3) over "
+           "the axes that split the step's inputs">,
+    ListOption<"zeroAxes", "zero-axes", "std::string",
+               "split over these of them only">
   ];
   let statistics = [
     Statistic<"numReshards", "num-reshards", "reshards inserted">

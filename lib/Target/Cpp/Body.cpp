@@ -293,7 +293,8 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     std::string bounds =
         "c.bounds(" + file.names.axes(op.getAttrOfType<ArrayAttr>("outer")) +
         ", " + file.names.axes(op.getAttrOfType<ArrayAttr>("axes")) + ", " +
-        integer("extent") + ", " + integer("grain") + ")";
+        (op.getNumOperands() > 1 ? get(op.getOperand(1)) : integer("extent")) +
+        ", " + integer("grain") + ")";
     auto scatter = dyn_cast<rt::ReduceScatterOp>(op);
     call = std::string("c.") + (scatter ? "reduce_scatter(" : "all_gather(") +
            from + ", " + to + ", " + integer("dim") + ", " + bounds + ", " +
@@ -353,18 +354,12 @@ LogicalResult BodyPrinter::printIndex(Operation &op) {
            std::to_string(op.getAttrOfType<IntegerAttr>("grain").getInt()) +
            ")";
   } else {
-    std::string unused;
-    llvm::raw_string_ostream statements(unused);
-    ScalarPrinter printer(statements, indent);
+    ScalarPrinter printer(os, indent, /*inLine=*/true);
     for (Value operand : op.getOperands())
       printer.name(operand, get(operand));
     if (failed(printer.print(&op)))
       return failure();
     text = printer.bare(result);
-    // A long expression became a statement of its own.
-    if (!unused.empty()) {
-      os << unused;
-    }
   }
   std::string name = scope.take("n");
   os << indent << "const " << scalarType(result.getType()) << ' ' << name
@@ -438,8 +433,14 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return success();
   }
   if (auto check = dyn_cast<rt::CheckLoadOp>(op)) {
-    os << indent << "c.checkLoad(" << (layer.empty() ? "-1" : layer) << ", "
-       << get(check.getCounts()) << ", " << get(check.getLimit()) << ");\n";
+    auto stack = op.getParentOfType<rt::StackOp>();
+    os << indent << "c.checkLoad("
+       << (stack
+               ? "Stack::" + file.names.stackNames.at(stack.getLayers().str()) +
+                     ", " + layer
+               : "-1, 0")
+       << ", " << get(check.getCounts()) << ", " << get(check.getLimit())
+       << ");\n";
     return success();
   }
   return op.emitOpError() << "has no C++";

@@ -271,7 +271,7 @@ void ScalarPrinter::define(Value value, const std::string &text) {
       !StringRef(text).contains('(') && !StringRef(text).contains(' ');
   bool once = value.hasOneUse() && value.use_begin()->getOwner()->getBlock() ==
                                        value.getDefiningOp()->getBlock();
-  if (isWord || value.use_empty() || (once && text.size() < 60)) {
+  if (isWord || inLine || value.use_empty() || (once && text.size() < 60)) {
     names[value] = text;
     return;
   }

@@ -29,9 +29,9 @@ namespace mlir::parc::cpp {
 class ScalarPrinter {
 public:
   /// Statements go to `os`, each line after `indent`; names of constants are
-  /// `t0`, `t1` and so on.
-  ScalarPrinter(raw_ostream &os, std::string indent)
-      : os(os), indent(std::move(indent)) {}
+  /// `t0`, `t1` and so on. With `inLine` there are no statements.
+  ScalarPrinter(raw_ostream &os, std::string indent, bool inLine = false)
+      : os(os), indent(std::move(indent)), inLine(inLine) {}
 
   void name(Value value, const Twine &text) { names[value] = text.str(); }
   bool knows(Value value) const { return names.contains(value); }
@@ -49,6 +49,7 @@ private:
 
   raw_ostream &os;
   std::string indent;
+  bool inLine;
   llvm::DenseMap<Value, std::string> names;
   unsigned counter = 0;
 };

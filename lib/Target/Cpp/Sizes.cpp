@@ -146,6 +146,9 @@ std::string SizeFinder::findMoved(Operation *op, int64_t dim) {
   // Of each transfer, another coordinate's part.
   if (isa<rt::ShiftOp>(op))
     return "";
+  // The length of a list of elements.
+  if (op->getNumOperands() > 1)
+    return isa<rt::AllGatherOp>(op) ? findIndex(op->getOperand(1)) : "";
   auto outer = op->getAttrOfType<ArrayAttr>("outer");
   SmallVector<Attribute> axes(outer.begin(), outer.end());
   if (isa<rt::ReduceScatterOp>(op))

@@ -90,6 +90,14 @@ LayerRange Context::layers(int stack, int64_t begin, int64_t end) const {
 // Experts' queues
 //===----------------------------------------------------------------------===//
 
+/// The number that the checkpoint gives a layer of a stack.
+static int64_t modelLayer(const Tables &tables, int stack, int64_t layer) {
+  for (int p = 0; p < tables.numParams; ++p)
+    if (tables.params[p].stack == stack)
+      return tables.params[p].layerBase + layer * tables.params[p].layerStride;
+  return layer;
+}
+
 void Context::checkLoads() {
   for (const Load &load : loads_) {
     std::vector<int64_t> counts(size_t(load.counts.dim(0)));
@@ -97,8 +105,10 @@ void Context::checkLoads() {
     for (size_t expert = 0; expert < counts.size(); ++expert) {
       if (counts[expert] <= load.limit)
         continue;
-      std::string layer =
-          load.layer < 0 ? "" : " of layer " + std::to_string(load.layer);
+      std::string layer;
+      if (load.stack >= 0)
+        layer = " of layer " +
+                std::to_string(modelLayer(tables, load.stack, load.layer));
       r.fail(Status(Code::Overflow,
                     "expert " + std::to_string(expert) + layer + " on rank " +
                         std::to_string(r.id()) + " got " +
@@ -120,17 +130,32 @@ void Context::allocate(int param, LayerRange layers) {
   const ParamRow &row = tables.params[param];
   Held &held = params_[size_t(param)];
   held.firstLayer = layers.begin;
-  int64_t sizes[MaxRank];
-  for (int d = 0; d < row.rank; ++d)
+  int64_t sizes[MaxRank], elements = 1;
+  for (int d = 0; d < row.rank; ++d) {
     sizes[d] = part_size(row.dims[d].axes, row.dims[d].size, row.dims[d].grain);
+    elements *= sizes[d];
+  }
   for (int64_t layer = layers.begin; layer < layers.end; ++layer) {
     Values slots;
     for (int s = 0; s < tables.numSlots; ++s) {
-      slots.push_back(AnyValue::make(store, row.type, sizes, row.rank));
+      // Where nothing is cut the sum over ranks replaces the rank's own.
+      bool unused = s == tables.reducedSlot && !row.isFlat(s);
+      int64_t count = unused ? 0 : piece(param, s, elements).second;
+      bool list = unused || row.isFlat(s);
+      slots.push_back(AnyValue::make(store, row.type, list ? &count : sizes,
+                                     list ? 1 : row.rank));
       r.fillZero(slots.back().data(), slots.back().bytes());
     }
     held.layers.push_back(std::move(slots));
   }
+}
+
+std::pair<int64_t, int64_t> Context::piece(int param, int slot,
+                                           int64_t elements) const {
+  const ParamRow &row = tables.params[param];
+  if (!row.isFlat(slot))
+    return {0, elements};
+  return {part_start(row.flat, elements, 1), part_size(row.flat, elements, 1)};
 }
 
 bool Context::has(int param, int64_t layer) const {

@@ -1,4 +1,4 @@
-"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|cp FILE..."""
+"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|cp|zero FILE..."""
 
 import json
 import sys
@@ -56,4 +56,24 @@ def context_parallel(path):
         print(f"{direction} {len(mine)} {'+'.join(kinds)}, {sent:,} bytes a layer")
 
 
-{"tp": tensor_parallel, "dp": data_parallel, "pp": pipeline, "cp": context_parallel}[sys.argv[1]](*sys.argv[2:])
+def zero(*paths):
+    """Elements that take part in a step, by kind; bytes that a rank sends."""
+    for path in paths:
+        totals = {"reduce_scatter": 0, "all_gather": 0, "all_reduce": 0}
+        sent = 0
+        for row in rows(path):
+            sent += row["bytes_sent"] * row["count_per_step"]
+            # Losses and norms are scalars.
+            if row["elements"] > 1:
+                assert row["axis"] == "dp", row
+                totals[row["kind"]] += row["elements"] * row["count_per_step"]
+        print(*(f"{kind} {count:,}," for kind, count in totals.items()), f"{sent / 1e9:.2f} GB")
+
+
+{
+    "tp": tensor_parallel,
+    "dp": data_parallel,
+    "pp": pipeline,
+    "cp": context_parallel,
+    "zero": zero,
+}[sys.argv[1]](*sys.argv[2:])

@@ -1,4 +1,4 @@
-// Two parameters of the batch's shape that lie differently: to add them, tp
+// Two parameters of the batch's shape that lie differently: to multiply them, tp
 // leaves the rows, which dp still splits, for the columns. Uneven: 5 rows, 7
 // columns.
 parc.mesh ["tp", "pp", "dp"] sizes [2, 1, 2] order ["tp", "dp", "pp"]
@@ -13,7 +13,7 @@ parc.step @train inputs ["tokens", "labels"] micro {
   %rows = parc.load @rows : tensor<5x3x7xf64>
   %head = parc.load @head : tensor<11x7xf64>
   %x = nn.embedding %tokens, %table : tensor<5x3xi64>, tensor<9x7xf64> -> tensor<5x3x7xf64>
-  %both = arith.addf %columns, %rows : tensor<5x3x7xf64>
+  %both = arith.mulf %columns, %rows : tensor<5x3x7xf64>
   %y = arith.mulf %x, %both : tensor<5x3x7xf64>
   %logits = nn.linear %y, %head : tensor<5x3x7xf64>, tensor<11x7xf64> -> tensor<5x3x11xf64>
   %loss, %count, %stats = nn.softmax_cross_entropy %logits, %labels : tensor<5x3x11xf64>, tensor<5x3xi64> -> tensor<f64>, tensor<f64>, tensor<5x3xf64>
