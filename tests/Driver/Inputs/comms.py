@@ -1,4 +1,4 @@
-"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|cp|zero FILE..."""
+"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|cp|ring|zero FILE..."""
 
 import json
 import sys
@@ -45,6 +45,13 @@ def pipeline(path):
             print(row["role"], row["direction"], row["count_per_step"], "of", row["elements"])
 
 
+def ring(path):
+    for direction in ("forward", "backward"):
+        mine = [r for r in rows(path) if r["kind"] == "shift" and r["direction"] == direction]
+        assert all(r["axis"] == "cp" for r in mine)
+        print(f"{direction} {len(mine)} shift")
+
+
 def context_parallel(path):
     moved = [r for r in rows(path) if r["axis"] == "cp" and r["stack"]]
     moved = [r for r in moved if r["direction"] != "update"]
@@ -75,5 +82,6 @@ def zero(*paths):
     "dp": data_parallel,
     "pp": pipeline,
     "cp": context_parallel,
+    "ring": ring,
     "zero": zero,
 }[sys.argv[1]](*sys.argv[2:])
