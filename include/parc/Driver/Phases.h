@@ -50,13 +50,13 @@ struct PhaseOptions {
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
   StrategyOptions strategy;
-  /// Ops on rings are what they mean, not how they run: for exact arithmetic.
-  bool contracts = false;
   /// Whether causal attention's work is balanced over cp.
   bool balanced = false;
   /// ZeRO's stage, and the axes it splits over (empty: all that it may).
   int64_t zero = 0;
   std::vector<std::string> zeroAxes;
+  /// Ops on rings are what they mean, not how they run: for exact arithmetic.
+  bool contracts = false;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and
