@@ -42,9 +42,9 @@ defvar ShardableWithOffset =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["setFactorOffset"]>;
 defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
-defvar Ring = DeclareOpInterfaceMethods<Parc_RingOpInterface>;
 defvar ShardableFolded = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "setFactorFold", "buildLocal"]>;
+defvar Ring = DeclareOpInterfaceMethods<Parc_RingOpInterface>;
 defvar ShardableWithLocal =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;

@@ -87,7 +87,8 @@ double ContextSearch::bytes(Value value, const ValueFactors &dims,
                             const OpFactors &factors, ArrayRef<Axes> factorAxes,
                             bool isResult) const {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || dims.empty())
+  // Positions are delivered as they are needed.
+  if (!type || dims.empty() || type.getElementType().isIntOrIndex())
     return 0;
   ShardingAttr have = problem.propagation.layoutOf(value);
   SmallVector<DimShardingAttr> split;
@@ -139,7 +140,7 @@ void ContextSearch::add(const ClassedOp &classed) {
 
 ContextChoice ContextSearch::best() {
   for (const ClassedOp &classed : problem.graph.ops())
-    if (needsWhole(classed, problem.sequences))
+    if (needsWhole(classed, problem.sequences, problem.data))
       add(classed);
   auto text = [](double bytes) {
     return llvm::formatv("{0:N} bytes", static_cast<int64_t>(bytes)).str();

@@ -227,7 +227,7 @@ LogicalResult Planner::placeContext() {
         failed(exchangeHeadsOf(classed, propagation, sequences, data, context,
                                axes)))
       return failure();
-    if (kind == ContextKind::Ring && needsWhole(classed, sequences) &&
+    if (kind == ContextKind::Ring && needsWhole(classed, sequences, data) &&
         failed(putOnRing(classed, propagation, sequences, context)))
       return failure();
   }

@@ -210,6 +210,17 @@ void mlir::parc::placeTensor(ModuleOp module, Propagation &propagation,
 // Sequences for heads
 //===----------------------------------------------------------------------===//
 
+/// True where no other factor has an axis of `own`.
+static bool isFreeFor(ArrayRef<Axes> factorAxes, unsigned factor,
+                      const Axes &own) {
+  for (auto [other, taken] : llvm::enumerate(factorAxes))
+    if (other != factor && llvm::any_of(own, [&](StringAttr axis) {
+          return llvm::is_contained(taken, axis);
+        }))
+      return false;
+  return true;
+}
+
 SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
                                            const Propagation &propagation,
                                            const AxisSizes &axes) {
@@ -221,7 +232,8 @@ SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
     for (auto [dim, split] : llvm::zip(dims, layout.getDims()))
       for (auto [factor, own] : llvm::zip(
                dim, distribute(dim, *classed.factors, split.getAxes(), axes)))
-        if (own.size() > result[factor].size())
+        if (own.size() > result[factor].size() &&
+            isFreeFor(result, factor, own))
           result[factor] = own;
   };
   for (auto [operand, dims] :
@@ -269,8 +281,14 @@ static const DimFactors *findExchange(const ClassedOp &classed,
 }
 
 bool mlir::parc::needsWhole(const ClassedOp &classed,
-                            ArrayRef<DimClass> sequences) {
-  return llvm::any_of(llvm::zip(classed.classes, classed.factors->factors),
+                            ArrayRef<DimClass> sequences,
+                            ArrayRef<DimClass> data) {
+  // What has no dimension but those of the inputs is small, and is gathered.
+  bool hasOther = llvm::any_of(classed.classes, [&](DimClass cls) {
+    return cls != kNoClass && !llvm::is_contained(data, cls);
+  });
+  return hasOther &&
+         llvm::any_of(llvm::zip(classed.classes, classed.factors->factors),
                       [&](const auto &entry) {
                         const auto &[cls, factor] = entry;
                         return llvm::is_contained(sequences, cls) &&
@@ -307,7 +325,7 @@ LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
                                           ArrayRef<DimClass> data,
                                           const Axes &context,
                                           const AxisSizes &axes) {
-  if (!needsWhole(classed, sequences))
+  if (!needsWhole(classed, sequences, data))
     return success();
   std::optional<SmallVector<Axes>> factorAxes =
       headsForSequence(classed, propagation, sequences, data, context, axes);

@@ -28,7 +28,8 @@ SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
                                const AxisSizes &axes);
 
 /// True for an op that needs one of `sequences` whole.
-bool needsWhole(const ClassedOp &op, ArrayRef<DimClass> sequences);
+bool needsWhole(const ClassedOp &op, ArrayRef<DimClass> sequences,
+                ArrayRef<DimClass> data);
 
 /// The axes of an op's factors where its sequences are whole and another
 /// dimension is split over `context` as well; nothing where none has the units.
