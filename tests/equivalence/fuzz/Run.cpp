@@ -65,6 +65,7 @@ Driven::Driven(const Case &given, const std::string &folder) : given(given) {
   session.emplace(*line, reporter, llvm::nulls(), llvm::nulls());
   session->context.disableMultithreading();
   compilation.keepUnpartitioned = true;
+  compilation.keepExact = true;
 }
 
 void Driven::addRule() {
@@ -146,7 +147,7 @@ Outcome mlir::parc::fuzz::run(const Case &given, const std::string &folder) {
   if (code != driver::kDone)
     return {isReason(driven.text()) ? Kind::Refused : Kind::Wrong,
             driven.text(), driven.isPrepared ? 2 : 1};
-  ModuleOp ranks = driven.compilation.module(),
+  ModuleOp ranks = driven.compilation.exactModule(),
            single = *driven.compilation.unpartitioned;
   equiv::Errors errors(driven.context());
   for (ModuleOp module : {ranks, single})
