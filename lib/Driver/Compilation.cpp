@@ -139,6 +139,15 @@ private:
 
 } // namespace
 
+static bool hasRings(ModuleOp module) {
+  return module
+      .walk([](RingOpInterface op) {
+        return op.getRingAxes() ? WalkResult::interrupt()
+                                : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 int mlir::parc::driver::lower(Session &session, Compilation &compilation,
                               Phase to) {
   Reporter &reporter = session.reporter;
@@ -170,14 +179,25 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     compilation.phase = phase;
     if (phase == Phase::Differentiated && compilation.keepUnpartitioned)
       compilation.unpartitioned = compilation.module().clone();
-    if (phase == Phase::Sharded)
+    if (phase == Phase::Sharded) {
       compilation.layouts =
           collectLayouts(compilation.module(), options.microBatches);
+      if (compilation.keepExact && hasRings(compilation.module()))
+        compilation.exact = compilation.module().clone();
+    }
     return success(dumper.dump(phase, compilation.module()));
   };
   auto run = [&]() -> LogicalResult {
+    auto runExact = [&]() -> LogicalResult {
+      PhaseOptions exact = options;
+      exact.contracts = true;
+      return runPhases(*compilation.exact, Phase::Sharded,
+                       std::min(to, Phase::Staged), exact);
+    };
     if (failed(runPhases(compilation.module(), Phase::Annotated,
                          std::min(to, Phase::Scheduled), options, done)))
+      return failure();
+    if (compilation.exact && failed(runExact()))
       return failure();
     if (to <= Phase::Scheduled)
       return success();
@@ -311,6 +331,8 @@ void mlir::parc::driver::printSummary(Session &session,
                  withCommas(d.sequence.value),
              d.planPath.empty() ? "" : printable(d.planPath));
   reportLine(os, "mesh", meshText(d.mesh.value, asThreads));
+  if (auto why = compilation.module()->getAttrOfType<StringAttr>(kContextAttr))
+    reportLine(os, "cp-kind", why.getValue());
   int64_t pp = d.size("pp"), m = d.microBatches.value;
   if (pp > 1) {
     size_t roles = llvm::range_size(compilation.module().getOps<RoleOp>());
