@@ -18,6 +18,7 @@
 
 #include "Parc/Parc.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -139,6 +140,18 @@ private:
 
 } // namespace
 
+static StringRef contextKindText(ContextKind kind) {
+  switch (kind) {
+  case ContextKind::AllGather:
+    return "all-gather";
+  case ContextKind::Ulysses:
+    return "ulysses";
+  case ContextKind::Ring:
+    return "ring";
+  }
+  llvm_unreachable("a kind of context parallelism");
+}
+
 int mlir::parc::driver::lower(Session &session, Compilation &compilation,
                               Phase to) {
   Reporter &reporter = session.reporter;
@@ -170,9 +183,13 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     compilation.phase = phase;
     if (phase == Phase::Differentiated && compilation.keepUnpartitioned)
       compilation.unpartitioned = compilation.module().clone();
-    if (phase == Phase::Sharded)
+    if (phase == Phase::Sharded) {
       compilation.layouts =
           collectLayouts(compilation.module(), options.microBatches);
+      compilation.contextKind =
+          contextKindText(options.strategy.contextKind).str();
+      compilation.contextWork = contextWork(compilation.module());
+    }
     return success(dumper.dump(phase, compilation.module()));
   };
   auto run = [&]() -> LogicalResult {
@@ -318,6 +335,13 @@ void mlir::parc::driver::printSummary(Session &session,
                "layers on pp: " + listText(compilation.layersPerStage()),
                roles ? std::to_string(roles) + " roles" : "");
   }
+  if (const std::optional<ContextWork> &work = compilation.contextWork)
+    reportLine(os, "context",
+               "cp=" + withCommas(d.size("cp")) + " " +
+                   compilation.contextKind +
+                   (work->folded ? ", balanced" : ", contiguous") +
+                   ": attention's work max/mean " +
+                   llvm::formatv("{0:F2}", work->maxOverMean).str());
   std::vector<std::string> uneven = unevenTexts(compilation.layouts);
   if (!uneven.empty()) {
     size_t shown = std::min<size_t>(uneven.size(), 3);
