@@ -23,6 +23,8 @@ using namespace mlir::parc;
 
 LogicalResult FoldOp::verify() {
   RankedTensorType type = tensorType(getInput());
+  if (failed(checkInteger(*this, "input", type)))
+    return failure();
   auto dim = static_cast<int64_t>(getDim());
   if (dim < 0 || dim >= type.getRank())
     return emitOpError() << "expected dim below the input's rank "

@@ -486,7 +486,7 @@ def NN_FoldOp : NN_Op<"fold", [Shardable, AllTypesMatch<["input", "result"]>]> {
 
     Example: `%t = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>`
 
-    Constraints: dim is a dimension, of static size; parts is positive.
+    Constraints: integers; dim is a dimension, of static size; parts is positive.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$parts);
   let results = (outs AnyRankedTensor:$result);

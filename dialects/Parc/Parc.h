@@ -50,6 +50,10 @@ RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding);
 /// `op->emitOpError()`, but the op is not printed.
 InFlightDiagnostic emitErrorAt(Operation *op);
 
+/// On a parameter: the plan's rule that its sharding comes from, with its place
+/// ("the rule 'q' at plan.toml:3").
+inline constexpr StringRef kRuleAttr = "parc.rule";
+
 /// The name of the axis of micro-batches, which splits time and not devices.
 inline constexpr StringRef kMicroBatchAxis = "mb";
 /// The slots of a parameter that the engine knows: its value; what

@@ -12,6 +12,7 @@
 
 #include "Parc/Parc.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -196,6 +197,52 @@ LogicalResult ShardingAttr::verifyEncoding(
     return success();
   return emitError() << "expected a sharding of " << shape.size()
                      << " dimensions, got " << getDims().size();
+}
+
+LogicalResult WhyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              StringRef text, StringRef value,
+                              RankedTensorType type, ShardingAttr from,
+                              ShardingAttr to, std::optional<int64_t> bytes,
+                              ArrayRef<StringAttr> because) {
+  if (!from != !to)
+    return emitError() << "expected 'from' and 'to' together, got only '"
+                       << (from ? "from" : "to") << "'";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reasons
+//===----------------------------------------------------------------------===//
+
+bool WhyAttr::isPlain() const {
+  return getValue().empty() && !getType() && !getFrom() && !getBytes() &&
+         getBecause().empty();
+}
+
+WhyAttr WhyAttr::withMove(ShardingAttr from, ShardingAttr to,
+                          std::optional<int64_t> bytes) const {
+  return get(getContext(), getText(), getValue(), getType(), from, to, bytes,
+             getBecause());
+}
+
+WhyAttr WhyAttr::mergedWith(WhyAttr other) const {
+  // Names are listed once, in the order of merging.
+  std::string value = getValue().str();
+  SmallVector<StringRef> names;
+  getValue().split(names, ", ");
+  if (!other.getValue().empty() && !llvm::is_contained(names, other.getValue()))
+    value += (value.empty() ? "" : ", ") + other.getValue().str();
+  llvm::SmallSetVector<StringAttr, 4> because(getBecause().begin(),
+                                              getBecause().end());
+  because.insert_range(other.getBecause());
+  std::optional<int64_t> bytes;
+  if (getBytes() && other.getBytes())
+    bytes = *getBytes() + *other.getBytes();
+  bool alike = getFrom() == other.getFrom() && getTo() == other.getTo();
+  return get(getContext(), getText(), value,
+             getType() == other.getType() ? getType() : RankedTensorType(),
+             alike ? getFrom() : ShardingAttr(),
+             alike ? getTo() : ShardingAttr(), bytes, because.getArrayRef());
 }
 
 //===----------------------------------------------------------------------===//

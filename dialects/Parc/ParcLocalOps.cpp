@@ -18,8 +18,17 @@ using namespace mlir::parc;
 
 void AllReduceOp::build(OpBuilder &builder, OperationState &state,
                         ReductionKind kind, Value input, ArrayAttr axes,
+                        WhyAttr why) {
+  build(builder, state, input.getType(),
+        ReductionKindAttr::get(builder.getContext(), kind), input, axes, why,
+        nullptr);
+}
+
+void AllReduceOp::build(OpBuilder &builder, OperationState &state,
+                        ReductionKind kind, Value input, ArrayAttr axes,
                         StringAttr why) {
-  build(builder, state, input.getType(), kind, input, axes, why, nullptr);
+  build(builder, state, kind, input, axes,
+        WhyAttr::get(builder.getContext(), why.getValue()));
 }
 
 LogicalResult AllToAllOp::verify() {

@@ -65,12 +65,14 @@ def Parc_AllReduceOp : Parc_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
     ```
   }];
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
-                       StrArrayAttr:$axes, StrAttr:$why,
+                       StrArrayAttr:$axes, Parc_Why:$why,
                        OptionalAttr<DenseI64ArrayAttr>:$stages);
   let assemblyFormat = [{
-    $kind $input `over` $axes (`stages` $stages^)? `why` $why attr-dict `:` type($result)
+    $kind $input `over` $axes (`stages` $stages^)? `why` custom<Why>($why) attr-dict `:` type($result)
   }];
   let builders = [OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
+                                 "ArrayAttr":$axes, "WhyAttr":$why)>,
+                  OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
                                  "ArrayAttr":$axes, "StringAttr":$why)>];
 }
 
@@ -90,15 +92,15 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
                        Optional<Index>:$size);
   let assemblyFormat = [{
     $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
   let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "IntegerAttr":$dim,
       "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
-      "ArrayAttr":$outer, "StringAttr":$why), [{
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
     build($_builder, $_state, result, input, dim, extent, grain, axes, outer, why, Value());
   }]>];
 }
@@ -117,15 +119,15 @@ def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
                        I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
                        Optional<Index>:$size);
   let assemblyFormat = [{
     $kind $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
   let builders = [OpBuilder<(ins "Type":$result, "ReductionKindAttr":$kind, "Value":$input,
       "IntegerAttr":$dim, "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
-      "ArrayAttr":$outer, "StringAttr":$why), [{
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
     build($_builder, $_state, result, kind, input, dim, extent, grain, axes, outer, why, Value());
   }]>];
 }
@@ -154,12 +156,12 @@ def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
                        I64Attr:$split_dim, I64Attr:$split_extent,
                        DefaultValuedAttr<I64Attr, "1">:$split_grain,
                        DefaultValuedAttr<StrArrayAttr, "{}">:$split_outer,
-                       StrArrayAttr:$axes, StrAttr:$why);
+                       StrArrayAttr:$axes, Parc_Why:$why);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
     (`outer` $gather_outer^)? `split` $split_dim `of` $split_extent
     (`by` $split_grain^)? (`below` $split_outer^)? `over` $axes
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -17,6 +17,24 @@
 using namespace mlir;
 using namespace mlir::parc;
 
+/// `why "text"`, or all that is known: `why <"text" of "name" ...>`.
+static ParseResult parseWhy(OpAsmParser &parser, WhyAttr &why) {
+  std::string text;
+  if (succeeded(parser.parseOptionalString(&text))) {
+    why = WhyAttr::get(parser.getContext(), text);
+    return success();
+  }
+  why = dyn_cast_if_present<WhyAttr>(WhyAttr::parse(parser, Type()));
+  return success(why != nullptr);
+}
+
+static void printWhy(OpAsmPrinter &printer, Operation *, WhyAttr why) {
+  if (why.isPlain())
+    printer.printString(why.getText());
+  else
+    printer.printStrippedAttrOrType(why);
+}
+
 #define GET_OP_CLASSES
 #include "Parc/ParcOps.cpp.inc"
 

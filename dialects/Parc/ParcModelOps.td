@@ -324,9 +324,9 @@ def Parc_ReshardOp : Parc_Op<"reshard", [Pure]> {
     ```
     Constraints: same shape and element type; both types have a sharding.
   }];
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$why);
+  let arguments = (ins AnyRankedTensor:$input, Parc_Why:$why);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `why` $why attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -12,6 +12,8 @@
 
 #include "parc/Analysis/Layouts.h"
 #include "parc/Analysis/ReshardPlanner.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -110,6 +112,81 @@ SmallVector<StringAttr, 2> AxisSizes::partsOf(StringRef axis,
 bool AxisSizes::has(StringRef axis) const { return sizes.contains(axis); }
 
 //===----------------------------------------------------------------------===//
+// Axes and layouts in words
+//===----------------------------------------------------------------------===//
+
+StringRef mlir::parc::wholeAxis(StringRef axis) {
+  auto [whole, part] = axis.rsplit('.');
+  unsigned index = 0;
+  return part.getAsInteger(10, index) ? axis : whole;
+}
+
+/// Some parts of an axis, by the ranks that they join.
+static std::string partsText(StringRef whole, ArrayRef<StringAttr> all,
+                             ArrayRef<StringAttr> some,
+                             const AxisSizes &sizes) {
+  std::string text = whole.str();
+  auto groups = [&](ArrayRef<StringAttr> minor) {
+    return "groups of " + std::to_string(sizes.product(minor)) + ")";
+  };
+  if (some == all.take_back(some.size()))
+    return text + " (" + groups(some);
+  if (some == all.take_front(some.size()))
+    return text + " (across " + groups(all.drop_front(some.size()));
+  text += " (parts";
+  for (StringAttr part : some)
+    text += " " + part.getValue().rsplit('.').second.str();
+  return text + ")";
+}
+
+std::vector<std::string> mlir::parc::readableAxes(ArrayRef<StringAttr> axes,
+                                                  const AxisSizes &sizes) {
+  std::vector<std::string> result;
+  SmallVector<StringRef> seen;
+  for (StringAttr axis : axes) {
+    StringRef whole = wholeAxis(axis);
+    if (llvm::is_contained(seen, whole))
+      continue;
+    seen.push_back(whole);
+    SmallVector<StringAttr, 2> all = sizes.partsOf(whole, axis.getContext());
+    SmallVector<StringAttr> some;
+    for (StringAttr part : all)
+      if (llvm::is_contained(axes, part))
+        some.push_back(part);
+    result.push_back(some.empty() || some.size() == all.size()
+                         ? whole.str()
+                         : partsText(whole, all, some, sizes));
+  }
+  return result;
+}
+
+std::string mlir::parc::axesText(ArrayRef<StringAttr> axes,
+                                 const AxisSizes &sizes, StringRef separator) {
+  return llvm::join(readableAxes(axes, sizes), separator);
+}
+
+std::string mlir::parc::layoutText(ShardingAttr sharding,
+                                   const AxisSizes &sizes) {
+  std::string text;
+  auto used = [&](ArrayRef<StringAttr> axes) {
+    return llvm::to_vector(llvm::make_filter_range(
+        axes, [&](StringAttr axis) { return sizes.of(axis) > 1; }));
+  };
+  for (auto [index, dim] : llvm::enumerate(sharding.getDims()))
+    if (SmallVector<StringAttr> axes = used(dim.getAxes()); !axes.empty())
+      text += (text.empty() ? "dimension " : ", dimension ") +
+              std::to_string(index) + " split over " + axesText(axes, sizes);
+  if (SmallVector<StringAttr> axes = used(sharding.getFlat()); !axes.empty())
+    text += (text.empty() ? "a list cut over " : ", a list cut over ") +
+            axesText(axes, sizes);
+  if (SmallVector<StringAttr> axes = used(sharding.getPartial()); !axes.empty())
+    text += (text.empty() ? "a partial " : ", a partial ") +
+            stringifyReductionKind(sharding.getKind()).str() + " over " +
+            axesText(axes, sizes);
+  return text.empty() ? "whole" : text;
+}
+
+//===----------------------------------------------------------------------===//
 // Parts
 //===----------------------------------------------------------------------===//
 
@@ -145,6 +222,21 @@ RankedTensorType mlir::parc::localType(RankedTensorType type,
 int64_t mlir::parc::elementBytes(RankedTensorType type) {
   Type element = type.getElementType();
   return element.isIntOrFloat() ? (element.getIntOrFloatBitWidth() + 7) / 8 : 8;
+}
+
+int64_t mlir::parc::largestPart(RankedTensorType type, ShardingAttr sharding,
+                                const AxisSizes &axes) {
+  int64_t elements = 1;
+  for (auto [index, size] : llvm::enumerate(type.getShape())) {
+    int64_t extent = size;
+    if (DimShardingAttr dim = sharding.getDims()[index]; !dim.empty()) {
+      int64_t grain = dim.getGrain();
+      extent =
+          grain * llvm::divideCeil(size / grain, axes.product(dim.getAxes()));
+    }
+    elements *= extent;
+  }
+  return llvm::divideCeil(elements, axes.product(sharding.getFlat()));
 }
 
 double mlir::parc::partBytes(RankedTensorType type, ShardingAttr sharding,

@@ -89,8 +89,13 @@ void Planner::placeBatch(StepOp step) {
     split.push_back(StringAttr::get(module.getContext(), kMicroBatchAxis));
   for (Value input : step.getMicro().getArguments())
     if (isBatch(step, input))
-      for (StringAttr axis : split)
+      for (StringAttr axis : split) {
+        StringRef whole = wholeAxis(axis);
+        propagation.setOrigin(whole + (whole == kMicroBatchAxis
+                                           ? " takes the batch in turns"
+                                           : " splits the batch"));
         propagation.place(input, 0, axis);
+      }
 }
 
 /// All that has a sequence is split along it, but the inputs themselves: they
@@ -99,6 +104,7 @@ void Planner::placeSequence() {
   Axes split = freeParts("cp");
   if (split.empty())
     return;
+  propagation.setOrigin("cp splits the sequence");
   for (StringAttr axis : split)
     propagation.addDataAxis(axis);
   llvm::SmallDenseSet<unsigned> inputs;
@@ -158,6 +164,7 @@ LogicalResult Planner::placeExperts() {
     return emitError(module.getLoc())
            << "nothing to split over experts: the model has no layer that "
               "chooses among weights; leave out 'ep'";
+  propagation.setOrigin("ep splits the experts");
   for (DimClass cls : classes)
     graph.place(cls, split);
   for (StringAttr axis : split)
@@ -175,6 +182,7 @@ LogicalResult Planner::placeCarried() {
            << "sequence parallelism splits activations over tp, expected tp of "
               "at least 2, got 1; give the mesh tp or leave out 'sp'";
   bool any = false;
+  propagation.setOrigin("sp splits the sequence of what layers carry over tp");
   module.walk([&](StackOp stack) {
     if (!stack->getParentOfType<StepOp>().getMicro().isAncestor(
             stack->getParentRegion()))
@@ -201,6 +209,7 @@ LogicalResult Planner::exchangeHeads() {
   Axes context = freeParts("cp");
   if (options.contextKind != ContextKind::Ulysses || context.empty())
     return success();
+  propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
   for (const ClassedOp &classed : graph.ops())
     if (failed(exchangeHeadsOf(classed, propagation, sequences, data, context,
                                axes)))

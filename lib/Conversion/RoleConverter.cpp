@@ -167,7 +167,8 @@ LogicalResult RegionConverter::convertAllReduce(parc::AllReduceOp op) {
   }
   auto made = rt::AllReduceOp::create(
       builder, op.getLoc(), convertKind(op.getContext(), op.getKind()), input,
-      tables.group(op.getAxes(), op.getStages()), op.getWhyAttr());
+      tables.group(op.getAxes(), op.getStages()),
+      builder.getStringAttr(op.getWhy()));
   mapping.map(op.getResult(), made.getResult());
   return success();
 }
@@ -192,13 +193,15 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
     result = rt::AllGatherOp::create(
         builder, op.getLoc(), type, input, gather.getDimAttr(),
         gather.getExtentAttr(), gather.getGrainAttr(), axes, gather.getOuter(),
-        group, gather.getWhyAttr(), mapping.lookupOrNull(gather.getSize()));
+        group, builder.getStringAttr(gather.getWhy()),
+        mapping.lookupOrNull(gather.getSize()));
   else if (auto scatter = dyn_cast<parc::ReduceScatterOp>(op))
     result = rt::ReduceScatterOp::create(
         builder, op.getLoc(), type,
         convertKind(op.getContext(), scatter.getKind()), input,
         scatter.getDimAttr(), scatter.getExtentAttr(), scatter.getGrainAttr(),
-        axes, scatter.getOuter(), group, scatter.getWhyAttr(),
+        axes, scatter.getOuter(), group,
+        builder.getStringAttr(scatter.getWhy()),
         mapping.lookupOrNull(scatter.getSize()));
   else if (auto move = dyn_cast<parc::AllToAllOp>(op))
     result = rt::AllToAllOp::create(
@@ -206,7 +209,8 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
         move.getGatherOuter(), move.getSplitDimAttr(),
         move.getSplitExtentAttr(), move.getSplitGrainAttr(),
-        move.getSplitOuter(), axes, group, move.getWhyAttr());
+        move.getSplitOuter(), axes, group,
+        builder.getStringAttr(move.getWhy()));
   mapping.map(op.getResult(0), result);
   return success();
 }

@@ -17,6 +17,7 @@
 #include "parc/Analysis/RefineMesh.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -215,6 +216,10 @@ LogicalResult RuleApplier::applyTo(ParamOp param, const ShardingRule &rule) {
     return failure();
   }
   param.setShardingAttr(wish);
+  std::string where = "the rule " + quoted(rule.pattern) + " at " +
+                      printable(llvm::sys::path::filename(rule.place.file)) +
+                      ":" + std::to_string(rule.place.line);
+  param->setAttr(kRuleAttr, StringAttr::get(context, where));
   setBy[param.getSymName().str()] = &rule;
   return success();
 }

@@ -24,10 +24,9 @@ using namespace mlir::parc::driver;
 namespace {
 
 constexpr unsigned bit(Verb verb) { return 1u << static_cast<unsigned>(verb); }
-constexpr unsigned kBuilds =
-    bit(Verb::Compile) | bit(Verb::Import) | bit(Verb::Run) | bit(Verb::Show);
 constexpr unsigned kPlans =
-    bit(Verb::Compile) | bit(Verb::Run) | bit(Verb::Show);
+    bit(Verb::Compile) | bit(Verb::Run) | bit(Verb::Show) | bit(Verb::Explain);
+constexpr unsigned kBuilds = kPlans | bit(Verb::Import);
 constexpr unsigned kAny = ~0u;
 
 struct FlagSpec {
@@ -86,10 +85,10 @@ struct VerbSpec {
 };
 
 constexpr VerbSpec kVerbs[] = {
-    {"compile", Verb::Compile, true},  {"import", Verb::Import, true},
-    {"run", Verb::Run, true},          {"show", Verb::Show, true},
-    {"version", Verb::Version, false}, {"doctor", Verb::Doctor, false},
-    {"help", Verb::Help, false},
+    {"compile", Verb::Compile, true}, {"import", Verb::Import, true},
+    {"run", Verb::Run, true},         {"show", Verb::Show, true},
+    {"explain", Verb::Explain, true}, {"version", Verb::Version, false},
+    {"doctor", Verb::Doctor, false},  {"help", Verb::Help, false},
 };
 
 const FlagSpec *findFlag(StringRef name) {
@@ -314,6 +313,11 @@ bool CommandLineParser::readWords() {
   if (line.verb == Verb::Show && !readTopic())
     return false;
   bool takesModel = spec ? spec->takesModel : true;
+  if (line.verb == Verb::Explain && words.empty()) {
+    fail(place(arguments.size()), "expected what to explain");
+    reporter.help("parc explain MODEL NAME, or parc explain ERROR");
+    return false;
+  }
   if (takesModel && words.empty()) {
     fail(place(arguments.size()), "expected a model");
     reporter.help("a .mlir file, a config.json or its folder, or '-'");
@@ -321,6 +325,10 @@ bool CommandLineParser::readWords() {
   }
   if (takesModel) {
     line.model = words.front();
+    words.erase(words.begin());
+  }
+  if (line.verb == Verb::Explain && !words.empty()) {
+    line.name = words.front();
     words.erase(words.begin());
   }
   if (words.empty())
@@ -369,6 +377,8 @@ std::optional<CommandLine> CommandLine::parse(ArrayRef<StringRef> arguments,
   return CommandLineParser(arguments, reporter).run();
 }
 
+bool CommandLine::hasFlag(StringRef name) { return findFlag(name) != nullptr; }
+
 const Word *CommandLine::flag(StringRef name) const {
   auto found = given.find(name.str());
   return found == given.end() ? nullptr : &found->second;
@@ -380,6 +390,8 @@ parc compile MODEL [-o out]             partition, schedule, emit
 parc import  MODEL [-o model.mlir]      read only; print what was understood
 parc run     MODEL [--steps 1]          all ranks as threads, beside the unpartitioned model
 parc show    comms|layouts|schedule|groups|config MODEL|OUT [--rank N] [--stage N]
+parc explain MODEL|OUT NAME             why this is sent, what would send less
+parc explain ERROR                      the long form of a message, with an example
 parc version | parc doctor              doctor: what was found here, what works without the rest
 
 MODEL   .mlir, config.json or its folder, '-'; told apart by content

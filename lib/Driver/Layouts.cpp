@@ -104,6 +104,14 @@ static std::string typeText(Type type) {
   return text;
 }
 
+/// Axes of more than one rank.
+static SmallVector<StringAttr> usedAxes(ArrayRef<StringAttr> list,
+                                        const AxisSizes &axes) {
+  SmallVector<StringAttr> used(list);
+  llvm::erase_if(used, [&](StringAttr axis) { return axes.of(axis) < 2; });
+  return used;
+}
+
 static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
                             const AxisSizes &axes) {
   ValueLayout layout;
@@ -118,21 +126,16 @@ static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
       DimShardingAttr split = sharding.getDims()[index];
       dim.grain = split.getGrain();
       dim.parts = axes.product(split.getAxes());
-      for (StringAttr axis : split.getAxes())
-        if (axes.of(axis.getValue()) > 1)
-          dim.axes.push_back(axis.str());
+      dim.axes = readableAxes(usedAxes(split.getAxes(), axes), axes);
     }
     layout.dims.push_back(std::move(dim));
   }
   if (sharding)
-    for (StringAttr axis : sharding.getPartial())
-      if (axes.of(axis.getValue()) > 1)
-        layout.partial.push_back(axis.str());
-  if (sharding)
-    for (StringAttr axis : sharding.getFlat())
-      layout.flat.push_back(axis.str());
-  if (sharding)
+    layout.partial = readableAxes(usedAxes(sharding.getPartial(), axes), axes);
+  if (sharding) {
+    layout.flat = readableAxes(usedAxes(sharding.getFlat(), axes), axes);
     layout.flatParts = axes.product(sharding.getFlat());
+  }
   return layout;
 }
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatLowering.h"
+#include "Reasons.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "parc/Analysis/OpLayout.h"
@@ -110,6 +111,8 @@ private:
   void gather();
   void reduce(ArrayRef<StringAttr> over);
   void own();
+  /// The reshard's reason, with this move's bytes.
+  WhyAttr why(ReshardMove move, ArrayRef<StringAttr> over);
   IntegerAttr number(int64_t n) { return builder.getI64IntegerAttr(n); }
   RankedTensorType typeUnder(ShardingAttr sharding) {
     return localType(type, sharding, axes);
@@ -165,7 +168,7 @@ void FlatReshard::cut() {
         builder, loc, result,
         ReductionKindAttr::get(builder.getContext(), from.getKind()), value,
         number(0), number(elements), number(1), attr(builder, flat),
-        builder.getArrayAttr({}), op.getWhyAttr(), size);
+        builder.getArrayAttr({}), why(ReshardMove::ReduceScatter, flat), size);
     ++counts.reduceScatter;
   } else {
     reduce(summed);
@@ -181,21 +184,33 @@ void FlatReshard::gather() {
   RankedTensorType whole = typeUnder(to.withoutPartial());
   auto list = RankedTensorType::get({size ? ShapedType::kDynamic : elements},
                                     type.getElementType());
-  value = AllGatherOp::create(builder, loc, list, value, number(0),
-                              number(elements), number(1),
-                              attr(builder, from.getFlat()),
-                              builder.getArrayAttr({}), op.getWhyAttr(), size);
+  value = AllGatherOp::create(
+      builder, loc, list, value, number(0), number(elements), number(1),
+      attr(builder, from.getFlat()), builder.getArrayAttr({}),
+      why(ReshardMove::AllGather, from.getFlat()), size);
   ++counts.allGather;
   if (type.getRank() != 1)
     value = tensor::ExpandShapeOp::create(builder, loc, whole, value,
                                           wholeGroup(), sizes);
 }
 
+/// What is cut or gathered counts as a whole list, what is reduced besides as
+/// the smaller part.
+WhyAttr FlatReshard::why(ReshardMove move, ArrayRef<StringAttr> over) {
+  ShardingAttr whole = to.withFlat({}).withoutPartial();
+  if (move == ReshardMove::AllReduce)
+    whole = from.isFlat() || to.isFlat() ? (from.isFlat() ? from : to) : whole;
+  return op.getWhyAttr().withMove(
+      from, to,
+      ringBytes(move, largestPart(type, whole, axes), type, over, axes));
+}
+
 void FlatReshard::reduce(ArrayRef<StringAttr> over) {
   if (over.empty())
     return;
   value = AllReduceOp::create(builder, loc, from.getKind(), value,
-                              attr(builder, over), op.getWhyAttr());
+                              attr(builder, over),
+                              why(ReshardMove::AllReduce, over));
   ++counts.allReduce;
 }
 

@@ -12,6 +12,7 @@
 
 #include "ReshardLowering.h"
 #include "FlatLowering.h"
+#include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 
 using namespace mlir;
@@ -28,7 +29,8 @@ public:
       : builder(builder), op(op), value(local), axes(axes), plan(plan),
         counts(counts), type(cast<RankedTensorType>(op.getType())),
         from(getSharding(op.getInput().getType())),
-        target(getSharding(op.getType())), current(from.getDims()) {}
+        target(getSharding(op.getType())), current(from.getDims()),
+        partial(from.getPartial()) {}
 
   FailureOr<Value> run();
 
@@ -50,6 +52,12 @@ private:
                                        ArrayRef<StringAttr>{}),
                      axes);
   }
+  /// The layout before the step under way, and by now.
+  ShardingAttr layoutNow() const;
+  void reduced(const ReshardStep &step);
+  /// The reshard's reason, with what this step does of it.
+  WhyAttr why(const ReshardStep &step) const;
+  SmallVector<StringAttr> names(const ReshardAxes &list) const;
   /// The names of axes and the tensor's number of a dimension.
   ArrayAttr attr(const ReshardAxes &list) const;
   IntegerAttr dimAttr(unsigned dim) const { return attr(plan.dims[dim]); }
@@ -70,15 +78,48 @@ private:
   RankedTensorType type;
   ShardingAttr from, target;
   SmallVector<DimShardingAttr> current;
+  SmallVector<StringAttr> partial;
+  ShardingAttr before;
 };
 
 } // namespace
 
-ArrayAttr ReshardSequence::attr(const ReshardAxes &list) const {
-  SmallVector<Attribute> names;
+SmallVector<StringAttr> ReshardSequence::names(const ReshardAxes &list) const {
+  SmallVector<StringAttr> result;
   for (uint8_t axis : list)
-    names.push_back(plan.axes[axis]);
-  return builder.getArrayAttr(names);
+    result.push_back(plan.axes[axis]);
+  return result;
+}
+
+ArrayAttr ReshardSequence::attr(const ReshardAxes &list) const {
+  SmallVector<StringAttr> axisNames = names(list);
+  return builder.getArrayAttr(
+      SmallVector<Attribute>(axisNames.begin(), axisNames.end()));
+}
+
+ShardingAttr ReshardSequence::layoutNow() const {
+  bool asBefore = llvm::all_of(partial, [&](StringAttr axis) {
+    return llvm::is_contained(from.getPartial(), axis);
+  });
+  return ShardingAttr::get(type.getContext(), current,
+                           partial.empty() ? ReductionKind::Sum
+                           : asBefore      ? from.getKind()
+                                           : target.getKind(),
+                           partial);
+}
+
+void ReshardSequence::reduced(const ReshardStep &step) {
+  SmallVector<StringAttr> gone = names(step.axes);
+  llvm::erase_if(
+      partial, [&](StringAttr axis) { return llvm::is_contained(gone, axis); });
+}
+
+WhyAttr ReshardSequence::why(const ReshardStep &step) const {
+  ShardingAttr now = layoutNow();
+  // Accessors of ops are not const.
+  return ReshardOp(op).getWhyAttr().withMove(
+      before, now,
+      bytesOfMove(step.move, type, before, now, names(step.axes), axes));
 }
 
 void ReshardSequence::split(unsigned dim, const ReshardAxes &outer,
@@ -96,18 +137,20 @@ void ReshardSequence::split(unsigned dim, const ReshardAxes &outer,
 //===----------------------------------------------------------------------===//
 
 void ReshardSequence::allReduce(const ReshardStep &step) {
+  reduced(step);
   value = AllReduceOp::create(builder, op.getLoc(), from.getKind(), value,
-                              attr(step.axes), op.getWhyAttr());
+                              attr(step.axes), why(step));
   ++counts.allReduce;
 }
 
 void ReshardSequence::reduceScatter(const ReshardStep &step) {
+  reduced(step);
   split(step.dim, step.outer, step.axes, step.grain);
   value = ReduceScatterOp::create(
       builder, op.getLoc(), localTypeNow(),
       ReductionKindAttr::get(builder.getContext(), from.getKind()), value,
       dimAttr(step.dim), extentAttr(step.dim), attr(step.grain),
-      attr(step.axes), attr(step.outer), op.getWhyAttr());
+      attr(step.axes), attr(step.outer), why(step));
   ++counts.reduceScatter;
 }
 
@@ -116,7 +159,7 @@ void ReshardSequence::allGather(const ReshardStep &step) {
   value = AllGatherOp::create(builder, op.getLoc(), localTypeNow(), value,
                               dimAttr(step.dim), extentAttr(step.dim),
                               attr(step.grain), attr(step.axes),
-                              attr(step.outer), op.getWhyAttr());
+                              attr(step.outer), why(step));
   ++counts.allGather;
 }
 
@@ -127,7 +170,7 @@ void ReshardSequence::allToAll(const ReshardStep &step) {
       builder, op.getLoc(), localTypeNow(), value, dimAttr(step.dim),
       extentAttr(step.dim), attr(step.grain), attr(step.outer),
       dimAttr(step.toDim), extentAttr(step.toDim), attr(step.toGrain),
-      attr(step.toOuter), attr(step.axes), op.getWhyAttr());
+      attr(step.toOuter), attr(step.axes), why(step));
   ++counts.allToAll;
 }
 
@@ -144,9 +187,11 @@ void ReshardSequence::own(const ReshardStep &step) {
   if (target.getKind() == ReductionKind::Sum && !isZero(op.getInput()))
     value = OwnOp::create(builder, op.getLoc(), value.getType(), value,
                           attr(step.axes));
+  partial.append(names(step.axes));
 }
 
 void ReshardSequence::build(const ReshardStep &step) {
+  before = layoutNow();
   switch (step.move) {
   case ReshardMove::AllReduce:
     return allReduce(step);

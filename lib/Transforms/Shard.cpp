@@ -12,6 +12,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 #include "parc/Analysis/Strategy.h"
 #include "parc/Analysis/ZeroPlan.h"
@@ -97,14 +98,6 @@ void Sharder::setLayout(Value value, ShardingAttr sharding) {
                               .reshape(cast<ShapedType>(value.getType())));
 }
 
-static std::string listed(ArrayRef<StringAttr> axes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(
-      axes, os, [&](StringAttr axis) { os << axis.getValue(); }, "+");
-  return text;
-}
-
 std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
                             ShardingAttr to) {
   Operation *producer = operand.get().getDefiningOp();
@@ -128,12 +121,12 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
       reduced.push_back(axis);
   if (!reduced.empty()) {
     std::string kind = stringifyReductionKind(from.getKind()).str();
-    return made + " leaves a partial " + kind + " over " + listed(reduced) +
-           ", which " + reader + " reads whole";
+    return made + " leaves a partial " + kind + " over " +
+           axesText(reduced, axes) + ", which " + reader + " reads whole";
   }
   if (to.isPartial() && !from.isPartial())
-    return made + " is added to a partial sum over " + listed(to.getPartial()) +
-           " by " + reader;
+    return made + " is added to a partial sum over " +
+           axesText(to.getPartial(), axes) + " by " + reader;
   return made + " is laid out otherwise than " + reader + " reads it";
 }
 
@@ -186,9 +179,10 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   auto type = cast<RankedTensorType>(value.getType());
   Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
   if (!result) {
-    result = ReshardOp::create(
-        builder, value.getLoc(), withSharding(type, wanted), value,
-        builder.getStringAttr(reason(operand, have, wanted)));
+    result = ReshardOp::create(builder, value.getLoc(),
+                               withSharding(type, wanted), value,
+                               whyOf(operand, reason(operand, have, wanted),
+                                     have, wanted, propagation));
     ++numReshards;
   }
   known.push_back(result);
@@ -377,12 +371,12 @@ void Sharder::shardLoad(LoadOp load) {
   setLayout(load.getResult(), have);
   if (have.getFlat() == wanted.getFlat())
     return;
-  std::string axesText =
-      listed(have.isFlat() ? have.getFlat() : wanted.getFlat());
+  std::string over =
+      axesText(have.isFlat() ? have.getFlat() : wanted.getFlat(), axes);
   std::string why =
-      (have.isFlat() ? load.getParam() + " is stored in parts over " + axesText
-                     : "the state of " + load.getParam() +
-                           " lies in parts over " + axesText)
+      (have.isFlat()
+           ? load.getParam() + " is stored in parts over " + over
+           : "the state of " + load.getParam() + " lies in parts over " + over)
           .str();
   bool shares = inUpdate || load->getParentOfType<StackOp>();
   DenseMap<Operation *, ReshardOp> byReader;
@@ -397,7 +391,7 @@ void Sharder::shardLoad(LoadOp load) {
       reshard = ReshardOp::create(
           builder, load.getLoc(),
           withSharding(cast<RankedTensorType>(load.getType()), wanted),
-          load.getResult(), builder.getStringAttr(why));
+          load.getResult(), whyOf(use, why, have, wanted, propagation));
       ++numReshards;
     }
     use.set(reshard.getResult());

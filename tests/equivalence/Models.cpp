@@ -62,7 +62,9 @@ static std::vector<Model> nnModels() {
        "%seed = arith.constant dense<42> : tensor<i64>\n"
        "%y = nn.attention %q, %k, %v positions(%pos, %posk) scale 0.5 dropout "
        "0.3 site 1 seed %seed : $q, $k, $v, $pos, $posk, tensor<i64> -> $y"},
-      {"fold", "x:BSK", "", "y:BSK", "%y = nn.fold %x dim 1 parts 2 : $x"},
+      {"fold", "", "ids:BS", "y:BS",
+       "%f = nn.fold %ids dim 1 parts 2 : $ids\n"
+       "%y = arith.sitofp %f : $ids to $y"},
       {"dropout", "x:BSK", "", "y:BSK",
        "%seed = arith.constant dense<42> : tensor<i64>\n"
        "%y = nn.dropout %x seed %seed rate 0.3 site 2 : $x, tensor<i64>"},

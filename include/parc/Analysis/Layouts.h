@@ -18,6 +18,8 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace mlir::parc {
 
@@ -55,6 +57,26 @@ private:
 
 /// The axes of a mesh that `axis` is or was split into, major to minor.
 SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
+
+/// Axes as a user knows them: the parts of a split axis
+/// as that axis where all are there (`dp.0`, `dp.1` as "dp"). Some alone are
+/// named by the ranks they join: the minor ones as "dp (groups of 2)", the
+/// major ones as "dp (across groups of 2)".
+std::vector<std::string> readableAxes(ArrayRef<StringAttr> axes,
+                                      const AxisSizes &sizes);
+std::string axesText(ArrayRef<StringAttr> axes, const AxisSizes &sizes,
+                     StringRef separator = "+");
+
+/// The axis that `axis` is a part of: `dp` of `dp.1`; itself where it is whole.
+StringRef wholeAxis(StringRef axis);
+
+/// How a value lies, in words: "dimension 1 split over tp, a partial sum over
+/// dp"; "whole" where nothing is.
+std::string layoutText(ShardingAttr sharding, const AxisSizes &sizes);
+
+/// Elements of the largest part of `type` under `sharding`.
+int64_t largestPart(RankedTensorType type, ShardingAttr sharding,
+                    const AxisSizes &axes);
 
 /// True where all parts of a dimension of `size` have the same extent.
 bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);

@@ -62,6 +62,7 @@ public:
   /// Says that `op` runs with `factor` split over `split` and nothing else.
   void pin(Operation *op, unsigned factor, ArrayRef<StringAttr> split) {
     pins[op].push_back({factor, Axes(split)});
+    pinOrigins[op] = origin;
   }
   FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
 
@@ -76,6 +77,15 @@ public:
   /// True where parameters split over `axis` are used where they lie: the
   /// activations move. Not so for axes that split the step's inputs.
   bool keeps(StringAttr axis) const;
+
+  /// Says who places axes from here on: a choice of the strategy, such as "dp
+  /// splits the batch".
+  void setOrigin(const Twine &text) { origin = StringAttr::get(context, text); }
+  /// Who placed `axis` where the value's layout got it from; null where the
+  /// axis is not in the value's row.
+  StringAttr originOf(Value value, StringAttr axis) const;
+  /// Who pinned the op; null for one that is not.
+  StringAttr pinOriginOf(Operation *op) const { return pinOrigins.lookup(op); }
 
   /// Spreads axes to a fixed point: a split factor splits all its dimensions
   /// where that takes no axis twice. Only adds, so it is deterministic.
@@ -113,7 +123,8 @@ private:
   void tieStack(class StackOp stack);
   void tieStep(class StepOp step);
   LogicalResult seed();
-  LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding);
+  LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding,
+                        StringAttr seededBy);
   LogicalResult checkRow(unsigned row, const Twine &name);
   unsigned add(Type type);
   unsigned rowFor(Value value);
@@ -130,6 +141,7 @@ private:
               size_t at, const OpFactors &factors, const Axes &wish);
   bool extendSet(unsigned row, unsigned dim, const DimFactors &dimFactors,
                  ArrayRef<Axes> wishes);
+  void spreadOrigins(ArrayRef<Use> all);
   bool inRow(unsigned row, StringAttr axis) const;
 
   ModuleOp module;
@@ -147,6 +159,10 @@ private:
   llvm::SmallSetVector<unsigned, 4> inputs;
   llvm::StringSet<> constrained, kept, dataAxes;
   DenseMap<Operation *, FactorPins> pins;
+  /// Who placed an axis of a row; only looked up.
+  DenseMap<std::pair<unsigned, StringAttr>, StringAttr> origins;
+  DenseMap<Operation *, StringAttr> pinOrigins;
+  StringAttr origin;
 };
 
 } // namespace mlir::parc

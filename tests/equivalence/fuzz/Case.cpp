@@ -60,7 +60,8 @@ static void drawModel(Random &random, Case &drawn) {
   sizes.experts = random.from(1, 3) * 2;
   sizes.perToken = random.from(1, 2);
   sizes.expertFfn = random.from(2, 5);
-  sizes.dense = random.below(2);
+  // One layer at least has experts.
+  sizes.dense = std::min(random.below(2), sizes.layers - 1);
   drawn.tied = random.chance(30);
   drawn.dropout = drawn.architecture == "gpt2" && random.chance(60);
 }
@@ -138,6 +139,9 @@ Case mlir::parc::fuzz::randomCase(uint64_t seed) {
       sizes.hidden = sizes.heads * sizes.headDim;
   }
   sizes.ffn = std::max(sizes.ffn, drawn.tp);
+  // An expert has room for a token of each sequence.
+  while (3 * sizes.sequence * sizes.perToken < 2 * sizes.experts)
+    ++sizes.sequence;
   return drawn;
 }
 
@@ -191,7 +195,7 @@ static void addExperts(const Case &given, llvm::json::Object &config) {
   config["n_shared_experts"] = 1;
   config["n_group"] = sizes.experts / 2;
   config["topk_group"] = 1;
-  config["first_k_dense_replace"] = std::min(sizes.dense, sizes.layers);
+  config["first_k_dense_replace"] = sizes.dense;
   config["norm_topk_prob"] = true;
   config["routed_scaling_factor"] = 2.5;
 }

@@ -42,7 +42,8 @@ struct Campaign {
 class Tally {
 public:
   void add(const Case &given, const Outcome &outcome);
-  void addWrong(const Case &given, const Case &small, const Outcome &outcome);
+  void addWrong(const Case &given, const Outcome &outcome, const Case &small,
+                const Outcome &left);
   void print();
   /// Pairs of features that can meet and have not.
   std::vector<std::string> missing() const;
@@ -76,12 +77,12 @@ void Tally::add(const Case &given, const Outcome &outcome) {
       ++pairs[a][b];
 }
 
-void Tally::addWrong(const Case &given, const Case &small,
-                     const Outcome &outcome) {
+void Tally::addWrong(const Case &given, const Outcome &outcome,
+                     const Case &small, const Outcome &left) {
   std::lock_guard<std::mutex> lock(mutex);
   wrong.push_back("seed " + std::to_string(given.seed) + "\n" +
-                  given.reproduction() + "shrunk to\n" + small.reproduction() +
-                  outcome.text + "\n");
+                  given.reproduction() + outcome.text + "\nshrunk to\n" +
+                  small.reproduction() + left.text + "\n");
   llvm::errs() << wrong.back();
 }
 
@@ -173,7 +174,7 @@ static void work(Tally &tally, const std::string &folder,
     Outcome outcome = run(given, folder);
     if (outcome.kind == Outcome::Kind::Wrong) {
       Case small = shrink(given, folder);
-      tally.addWrong(given, small, run(small, folder));
+      tally.addWrong(given, outcome, small, run(small, folder));
       continue;
     }
     tally.add(given, outcome);

@@ -46,6 +46,7 @@ private:
   std::optional<driver::Session> session;
 
 public:
+  bool isPrepared = false;
   /// Lives in the session's context.
   driver::Compilation compilation;
 };
@@ -89,6 +90,7 @@ int Driven::lower(driver::Phase phase) {
   int code = driver::prepare(*session, compilation, /*forDevices=*/false);
   if (code != driver::kDone)
     return code;
+  isPrepared = true;
   addRule();
   return driver::lower(*session, compilation, phase);
 }
@@ -143,21 +145,21 @@ Outcome mlir::parc::fuzz::run(const Case &given, const std::string &folder) {
   int code = driven.lower(driver::Phase::Staged);
   if (code != driver::kDone)
     return {isReason(driven.text()) ? Kind::Refused : Kind::Wrong,
-            driven.text()};
+            driven.text(), driven.isPrepared ? 2 : 1};
   ModuleOp ranks = driven.compilation.module(),
            single = *driven.compilation.unpartitioned;
   equiv::Errors errors(driven.context());
   for (ModuleOp module : {ranks, single})
     if (failed(equiv::decompose(module)))
-      return {Kind::Wrong, "decomposition failed: " + errors.text};
+      return {Kind::Wrong, "decomposition failed: " + errors.text, 3};
   auto whole = runWhole(single, given.sizes.vocabulary);
   if (failed(whole))
-    return {Kind::Wrong, "the whole program did not run: " + errors.text};
+    return {Kind::Wrong, "the whole program did not run: " + errors.text, 4};
   dropUnread(ranks, whole->after);
   std::string difference = equiv::compare(ranks, *whole);
   if (difference.empty())
     return {Kind::Equal, ""};
-  return {Kind::Wrong, difference.substr(0, 600) + "\n" + errors.text};
+  return {Kind::Wrong, difference.substr(0, 600) + "\n" + errors.text, 5};
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,6 +197,7 @@ void mlir::parc::fuzz::addPlacements(const Case &given,
 //===----------------------------------------------------------------------===//
 
 Case mlir::parc::fuzz::shrink(Case wrong, const std::string &folder) {
+  int step = run(wrong, folder).step;
   // Each run takes milliseconds.
   unsigned left = 400;
   for (bool any = true; any && left > 0;) {
@@ -202,7 +205,8 @@ Case mlir::parc::fuzz::shrink(Case wrong, const std::string &folder) {
     for (const Case &next : simpler(wrong)) {
       if (left-- == 0)
         break;
-      if (run(next, folder).kind != Outcome::Kind::Wrong)
+      Outcome outcome = run(next, folder);
+      if (outcome.kind != Outcome::Kind::Wrong || outcome.step != step)
         continue;
       wrong = next;
       any = true;

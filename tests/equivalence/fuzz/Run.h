@@ -31,6 +31,9 @@ struct Outcome {
   };
   Kind kind = Kind::Wrong;
   std::string text;
+  /// How far it came: a smaller case is wrong in the same way if it comes as
+  /// far.
+  int step = 0;
 };
 
 /// Runs a case; `folder` is its own, and exists.
@@ -44,7 +47,7 @@ using Placements = std::map<std::string, std::map<std::string, unsigned>>;
 void addPlacements(const Case &given, const std::string &folder,
                    Placements &placements);
 
-/// The simplest case that goes wrong on the way from `wrong`, which does.
+/// The simplest case that goes wrong in the same way, on the way from `wrong`.
 Case shrink(Case wrong, const std::string &folder);
 
 } // namespace mlir::parc::fuzz

@@ -92,11 +92,10 @@ std::vector<Case> mlir::parc::fuzz::simpler(const Case &given) {
   steps.lower(&Sizes::sequence, 1);
   steps.lower(&Sizes::experts, 2);
   steps.lower(&Sizes::perToken, 1);
-  steps.lower(&Sizes::heads, 1);
   steps.add(given.sizes.keyHeads != given.sizes.heads,
             [](Case &copy) { copy.sizes.keyHeads = copy.sizes.heads; });
   steps.add(given.sizes.heads > 1, [](Case &copy) {
-    copy.sizes.keyHeads = --copy.sizes.heads;
+    copy.sizes.keyHeads = copy.sizes.heads -= 1;
     if (copy.architecture == "gpt2")
       copy.sizes.hidden = copy.sizes.heads * copy.sizes.headDim;
   });
