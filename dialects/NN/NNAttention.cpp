@@ -57,6 +57,11 @@ void AttentionOp::setFactorOffset(OpBuilder &builder, unsigned factor,
   setAttentionOffset(*this, builder, factor, start);
 }
 
+LogicalResult AttentionOp::setFactorFold(unsigned factor, int64_t parts) {
+  setFoldAttr(parts ? Builder(getContext()).getI64IntegerAttr(parts) : nullptr);
+  return success();
+}
+
 /// Normalises after the product with the values: `(sum e v) / sum e`.
 FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
@@ -97,9 +102,10 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
       builder, getLoc(), getQuery().getType(), getKey().getType(),
       getValue().getType(), getQuery(), getKey(), getValue(),
       resultGradients[0], getQueryPositions(), getKeyPositions(), getSeed(),
-      getStream(), getBatchStart(), getHeadStart(), getCausalAttr(),
-      getWindowAttr(), getScaleAttr(), getDropoutAttr(), getSiteAttr(),
-      getGroupAttr(), getWithinGroupsAttr(), getShapeAttr());
+      getStream(), getBatchStart(), getQueryStart(), getHeadStart(),
+      getCausalAttr(), getWindowAttr(), getScaleAttr(), getDropoutAttr(),
+      getSiteAttr(), getGroupAttr(), getWithinGroupsAttr(), getShapeAttr(),
+      getFoldAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (wanted[i])
       operandGradients[i] = grad->getResult(i);

@@ -70,6 +70,11 @@ void AttentionGradOp::setFactorOffset(OpBuilder &builder, unsigned factor,
   setAttentionOffset(*this, builder, factor, start);
 }
 
+LogicalResult AttentionGradOp::setFactorFold(unsigned factor, int64_t parts) {
+  setFoldAttr(parts ? Builder(getContext()).getI64IntegerAttr(parts) : nullptr);
+  return success();
+}
+
 /// The probabilities `e / sum e`, as they are and as dropout leaves them (the
 /// same value without dropout).
 static std::pair<Value, Value> probabilities(ImplicitLocOpBuilder &b,

@@ -39,13 +39,15 @@ Operation *buildLocalAttention(Op op, OpBuilder &builder, ValueRange operands,
 /// The local query heads are some of those that share the local key heads. If
 /// that is one key head, it is a group of its own.
 template <typename Op> void setMemberStart(Op op, Value start) {
-  op.getHeadStartMutable().assign(start);
   int64_t keyHeads = tensorType(op.getKey()).getDimSize(2);
   int64_t heads = tensorType(op.getQuery()).getDimSize(2);
   if (keyHeads == 1 && !ShapedType::isDynamic(heads))
     op.setGroup(heads);
   else
     op.setWithinGroups(true);
+  // Which heads they are matters for what they read and what is dropped.
+  if (op.getWithinGroups() || AttentionView(op).dropout > 0)
+    op.getHeadStartMutable().assign(start);
 }
 
 /// Sets where the local part of a factor starts; heads count query heads.
@@ -54,6 +56,10 @@ void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
                         Value start) {
   if (factor == AttentionFactors::Batch) {
     op.getBatchStartMutable().assign(start);
+    return;
+  }
+  if (factor == AttentionFactors::Query) {
+    op.getQueryStartMutable().assign(start);
     return;
   }
   if (factor == AttentionFactors::Member) {

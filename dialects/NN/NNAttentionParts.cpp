@@ -134,14 +134,15 @@ AttentionFactors::AttentionFactors(const AttentionView &view) {
   ArrayRef<int64_t> keyShape = tensorType(view.key).getShape();
   bool drops = view.dropout > 0;
   factors.add(queryShape[0]);
-  // The index that decides on dropping has no offset along S.
-  factors.add(queryShape[1], 1, /*splittable=*/!drops);
+  factors.add(queryShape[1]);
   factors.add(keyShape[1], 1, /*splittable=*/false);
   factors.add(keyShape[2]);
   factors.add(view.groupSize());
   factors.add(queryShape[3], 1, /*splittable=*/false);
   factors.add(tensorType(view.value).getDimSize(3), 1, /*splittable=*/false);
   factors.factors[Batch].needsOffset = drops;
+  factors.factors[Query].needsOffset = drops;
+  factors.factors[Key].ordered = drops;
   factors.factors[Group].needsOffset = drops;
   factors.factors[Member].needsOffset = true;
   DimFactors heads(DimCut::Nested, {Group, Member});
@@ -295,7 +296,12 @@ Value AttentionSpace::keeps(ImplicitLocOpBuilder &nested) const {
       box.push_back(nested.getIndexAttr(size));
   else
     box = {sizes[B], dimSize(nested, view.query, 2), sizes[S], sizes[T]};
-  Value index = rowMajorIndex(nested, {batch, head, at(S), at(T)}, box);
+  Value query = plus(at(S), view.queryStart), key = at(T);
+  if (view.fold) {
+    query = foldedIndexOf(nested, query, box[2], *view.fold);
+    key = foldedIndexOf(nested, key, box[3], *view.fold);
+  }
+  Value index = rowMajorIndex(nested, {batch, head, query, key}, box);
   return keepsElement(nested, randomKeyValue, index, view.dropout);
 }
 

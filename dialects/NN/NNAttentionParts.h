@@ -31,11 +31,12 @@ struct AttentionView {
         queryPositions(op.getQueryPositions()),
         keyPositions(op.getKeyPositions()), seed(op.getSeed()),
         stream(op.getStream()), batchStart(op.getBatchStart()),
-        headStart(op.getHeadStart()), causal(op.getCausal()),
-        window(op.getWindow()), scale(op.getScale().convertToDouble()),
+        queryStart(op.getQueryStart()), headStart(op.getHeadStart()),
+        causal(op.getCausal()), window(op.getWindow()),
+        scale(op.getScale().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), site(op.getSite()),
         groupAttr(op.getGroup()), withinGroups(op.getWithinGroups()),
-        shape(op.getShape()) {}
+        shape(op.getShape()), fold(op.getFold()) {}
 
   /// Query heads a key head (R): the attribute, or H / G where both are static;
   /// dynamic if neither tells.
@@ -43,7 +44,7 @@ struct AttentionView {
 
   Operation *op;
   Value query, key, value, queryPositions, keyPositions;
-  Value seed, stream, batchStart, headStart;
+  Value seed, stream, batchStart, queryStart, headStart;
   bool causal;
   std::optional<uint64_t> window;
   double scale, dropout;
@@ -53,6 +54,7 @@ struct AttentionView {
   /// What `groupAttr` was before repeatKeyHeads.
   uint64_t sharedBy = 1;
   std::optional<ArrayRef<int64_t>> shape;
+  std::optional<uint64_t> fold;
 };
 
 /// Checks everything but results and gradients.

@@ -60,6 +60,10 @@ Type computeType(Type element);
 /// Size of a dimension: an attribute where static, else `tensor.dim`.
 OpFoldResult dimSize(ImplicitLocOpBuilder &b, Value tensor, int64_t dim);
 Sizes dimSizes(ImplicitLocOpBuilder &b, Value tensor);
+/// What `index` of a dimension of `size` elements, folded for `parts` parts,
+/// stands for (see nn.fold).
+Value foldedIndexOf(ImplicitLocOpBuilder &b, Value index, OpFoldResult size,
+                    int64_t parts);
 /// `size` as an index value.
 Value indexValue(ImplicitLocOpBuilder &b, OpFoldResult size);
 /// `size` as a float of type `type`.

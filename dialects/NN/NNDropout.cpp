@@ -38,6 +38,10 @@ LogicalResult DropoutOp::verify() {
   if (starts && starts != rank)
     return emitOpError() << "expected " << rank
                          << " starts, one a dimension of input, got " << starts;
+  if (getFold() && static_cast<int64_t>(getFold()->size()) != rank)
+    return emitOpError() << "expected " << rank
+                         << " numbers in fold, one a dimension of input, got "
+                         << getFold()->size();
   return success();
 }
 
@@ -45,6 +49,7 @@ FailureOr<OpFactors> DropoutOp::getFactors() {
   OpFactors factors = OpFactors::elementwise(*this);
   for (Factor &factor : factors.factors)
     factor.needsOffset = true;
+  factors.uniform = false;
   factors.linear = {{0}};
   return factors;
 }
@@ -69,6 +74,15 @@ void DropoutOp::setFactorOffset(OpBuilder &builder, unsigned factor,
   getStartsMutable()[factor].set(start);
 }
 
+LogicalResult DropoutOp::setFactorFold(unsigned factor, int64_t parts) {
+  SmallVector<int64_t> fold(tensorType(getInput()).getRank(), 0);
+  if (getFold())
+    fold.assign(getFold()->begin(), getFold()->end());
+  fold[factor] = parts;
+  setFold(fold);
+  return success();
+}
+
 FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   RankedTensorType type = tensorType(getInput());
@@ -88,6 +102,8 @@ FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
       Value index = linalg::IndexOp::create(b, loop);
       if (!getStarts().empty())
         index = arith::AddIOp::create(b, index, getStarts()[loop]);
+      if (getFold() && (*getFold())[loop] > 0)
+        index = foldedIndexOf(b, index, whole[loop], (*getFold())[loop]);
       indices.push_back(index);
     }
     Value keep = keepsElement(b, key, rowMajorIndex(b, indices, whole), rate);
@@ -107,6 +123,7 @@ DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (resultGradients[0] && wanted[0])
     operandGradients[0] = DropoutOp::create(
         builder, getLoc(), getInput().getType(), resultGradients[0], getSeed(),
-        getStream(), getStarts(), getRateAttr(), getSiteAttr(), getShapeAttr());
+        getStream(), getStarts(), getRateAttr(), getSiteAttr(), getShapeAttr(),
+        getFoldAttr());
   return success();
 }

@@ -136,6 +136,7 @@ FailureOr<OpFactors> BiasAddOp::getFactors() {
   OpFactors factors = OpFactors::elementwise(*this);
   unsigned last = tensorType(getInput()).getRank() - 1;
   factors.operands[1] = {{last}};
+  factors.uniform = false;
   factors.linear = {{0, 1}};
   return factors;
 }

@@ -42,6 +42,8 @@ defvar ShardableWithOffset =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["setFactorOffset"]>;
 defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
+defvar ShardableFolded = DeclareOpInterfaceMethods<
+    Parc_ShardableOpInterface, ["setFactorOffset", "setFactorFold", "buildLocal"]>;
 defvar ShardableWithLocal =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;
@@ -336,7 +338,7 @@ def NN_RopeOp : NN_Op<"rope", [Shardable, Differentiable, AllTypesMatch<["cos", 
   }];
 }
 
-def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLocal, Differentiable]> {
+def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFolded, Differentiable]> {
   let summary = "softmax(q k^T scale) v, grouped-query";
   let description = [{
     `query` is `B x S x H x D`, `key` `B x T x G x D`, `value` `B x T x G x E`,
@@ -347,14 +349,15 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLoca
     (a probability), a probability is dropped by the row-major index of its
     element in B x H x S x T, `seed` and `stream` (see `nn.dropout`).
 
-    In a local op `batch_start` and `head_start` tell where the local part
-    starts, `shape` the global B, H, S, T (for dropout), and `group` the H/G
+    In a local op `batch_start`, `query_start` and `head_start` tell where the
+    local part starts, `shape` the global B, H, S, T, and `fold` that S and T are
+    folded for so many parts (all for dropout; see `nn.fold`), and `group` the H/G
     that dynamic sizes hide. `within_groups` says that the local query heads are
     a part of those that share the local key heads: query head h is then the
     global head `head_start + h`, and the first local key head is that of the
     part of G (an even split) that `head_start` lies in.
 
-    Factors: B, S (needed whole under dropout), T (needed whole), G (split:
+    Factors: B, S, T (needed whole), G (split:
     heads go by groups), H/G (split where there are more parts than groups:
     keys and values are then held by several ranks, and their gradients are
     partial), D and E (whole).
@@ -370,24 +373,24 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableLoca
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key, AnyRankedTensor:$value,
                        AnyRankedTensor:$query_positions, AnyRankedTensor:$key_positions,
                        Optional<AnyRankedTensor>:$seed, Optional<Index>:$stream,
-                       Optional<Index>:$batch_start, Optional<Index>:$head_start,
+                       Optional<Index>:$batch_start, Optional<Index>:$query_start, Optional<Index>:$head_start,
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
                        OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
-                       OptionalAttr<DenseI64ArrayAttr>:$shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? attr-dict
+    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($result)
   }];
 }
 
-def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableLocal]> {
+def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableFolded]> {
   let summary = "gradients of nn.attention";
   let description = [{
     The gradients for query, key and value. Probabilities are computed again.
@@ -406,18 +409,18 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
                        AnyRankedTensor:$grad,
                        AnyRankedTensor:$query_positions, AnyRankedTensor:$key_positions,
                        Optional<AnyRankedTensor>:$seed, Optional<Index>:$stream,
-                       Optional<Index>:$batch_start, Optional<Index>:$head_start,
+                       Optional<Index>:$batch_start, Optional<Index>:$query_start, Optional<Index>:$head_start,
                        UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale,
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
                        OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
-                       OptionalAttr<DenseI64ArrayAttr>:$shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold);
   let results = (outs AnyRankedTensor:$query_grad, AnyRankedTensor:$key_grad, AnyRankedTensor:$value_grad);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $grad `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? attr-dict
+    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($grad) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($query_grad) `,` type($key_grad) `,` type($value_grad)
   }];
@@ -427,7 +430,7 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
 // Dropout
 //===----------------------------------------------------------------------===//
 
-def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableLocal, Differentiable, AllTypesMatch<["input", "result"]>]> {
+def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableFolded, Differentiable, AllTypesMatch<["input", "result"]>]> {
   let summary = "drops elements by their global index";
   let description = [{
     Element with global (row-major) index i is zero with probability `rate`,
@@ -435,8 +438,9 @@ def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableLocal, D
     scalar that changes each step), `site` (which dropout of the body), `stream`
     (the layer, 0 unless given) and i alone: no layout or micro-batching changes
     it. `starts` are the global starts of the local part, one a dimension, and
-    `shape` the global shape; both are set where the op is local. Its gradient
-    is itself.
+    `shape` the global shape; both are set where the op is local. `fold` gives for
+    each dimension the parts it is folded for (0: it is not; see `nn.fold`). Its
+    gradient is itself.
 
     The generator is that of the runtime's `random.h`, modulo 2^64: with
     `chain(h, w) = mix((h ^ w) + G)`, mix being the finaliser of splitmix64 and
@@ -454,12 +458,39 @@ def NN_DropoutOp : NN_Op<"dropout", [AttrSizedOperandSegments, ShardableLocal, D
   }];
   let arguments = (ins AnyRankedTensor:$input, AnyRankedTensor:$seed, Optional<Index>:$stream,
                        Variadic<Index>:$starts, F64Attr:$rate, I64Attr:$site,
-                       OptionalAttr<DenseI64ArrayAttr>:$shape);
+                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<DenseI64ArrayAttr>:$fold);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $input `seed` $seed (`stream` $stream^)? (`starts` $starts^ `in` $shape)? `rate` $rate `site` $site attr-dict
+    $input `seed` $seed (`stream` $stream^)? (`starts` $starts^ `in` $shape)? (`fold` $fold^)? `rate` $rate `site` $site attr-dict
     `:` type($input) `,` type($seed)
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Order of the sequence
+//===----------------------------------------------------------------------===//
+
+def NN_FoldOp : NN_Op<"fold", [Shardable, AllTypesMatch<["input", "result"]>]> {
+  let summary = "reorders a dimension so that each part gets both ends of it";
+  let description = [{
+    Index j of dimension `dim` of the result is index `foldedIndex(n, parts, j)`
+    of the input: of `parts` equal parts of the result, part i holds block i from
+    the front and block i from the back. A causal mask then leaves every part the
+    same work (contiguous parts of four: 1.75 times the mean on the last). The
+    program behind it runs on the folded sequence; positions and labels are
+    folded with it, and ops that go by index are told (`setFactorFold`).
+
+    Made by `parc-balance-sequence` at the step's inputs, before propagation.
+
+    Factors: all dimensions; `dim` is needed whole.
+
+    Example: `%t = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>`
+
+    Constraints: integers; dim is a dimension, of static size; parts is positive.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$parts);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `parts` $parts attr-dict `:` type($input)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -514,7 +545,7 @@ def NN_SoftmaxCrossEntropyGradOp : NN_Op<"softmax_cross_entropy_grad"> {
 // Optimizer
 //===----------------------------------------------------------------------===//
 
-def NN_SumSquaresOp : NN_Op<"sum_squares"> {
+def NN_SumSquaresOp : NN_Op<"sum_squares", [Shardable]> {
   let summary = "sum of the squares of all elements";
   let description = [{
     A scalar; partial where a dimension is split. Used for the gradient norm.

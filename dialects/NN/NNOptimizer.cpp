@@ -31,6 +31,17 @@ LogicalResult SumSquaresOp::verify() {
   return checkRank(*this, "result", result, 0);
 }
 
+FailureOr<OpFactors> SumSquaresOp::getFactors() {
+  OpFactors factors;
+  factors.uniform = true;
+  ValueFactors dims;
+  for (int64_t size : tensorType(getInput()).getShape())
+    dims.push_back({factors.add(size)});
+  factors.operands.push_back(dims);
+  factors.results.emplace_back();
+  return factors;
+}
+
 FailureOr<SmallVector<Value>> SumSquaresOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   unsigned rank = tensorType(getInput()).getRank();

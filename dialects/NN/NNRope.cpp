@@ -43,6 +43,7 @@ LogicalResult RopeTableOp::verify() {
 FailureOr<OpFactors> RopeTableOp::getFactors() {
   OpFactors factors = OpFactors::elementwise(*this);
   factors.factors.back().splittable = false;
+  factors.uniform = false;
   return factors;
 }
 

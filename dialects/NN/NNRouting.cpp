@@ -257,7 +257,8 @@ FailureOr<OpFactors> LimitExpertsOp::getFactors() {
   bool units =
       scope > 0 && !ShapedType::isDynamic(shape[0]) && shape[0] % scope == 0;
   factors.add(shape[0], units ? scope : 1, units);
-  factors.add(shape[1], 1, false);
+  // Who comes first stays.
+  factors.factors[factors.add(shape[1], 1, false)].ordered = true;
   factors.add(shape[2], 1, false);
   factors.operands = {{{0}, {1}, {2}}};
   factors.results = factors.operands;

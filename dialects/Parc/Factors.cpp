@@ -38,6 +38,7 @@ static ValueFactors identityFactors(Type type) {
 
 OpFactors OpFactors::elementwise(Operation *op) {
   OpFactors result;
+  result.uniform = true;
   auto shape = cast<RankedTensorType>(op->getResultTypes().front()).getShape();
   for (int64_t size : shape)
     result.add(size);

@@ -34,6 +34,9 @@ struct Factor {
   ReductionKind reduction = ReductionKind::Sum;
   /// True where the local op must know the global start of its part.
   bool needsOffset = false;
+  /// True where what the op computes depends on the order along it, though it
+  /// need not be told where a part starts: it takes the whole.
+  bool ordered = false;
 };
 
 /// How the factors of one dimension share the axes that split it.
@@ -73,6 +76,10 @@ struct OpFactors {
   /// fixed: {{0,1}} for x+y, {{0},{1}} for x*y. A value partial by sum may
   /// enter an op only through such a set, and then all of the set is partial.
   SmallVector<SmallVector<unsigned, 2>> linear;
+  /// True where all tensors but scalars have one shape and no element's place
+  /// matters: the op may then run on any equal subset of their elements, as a
+  /// list. A scalar result combines the subsets by a sum.
+  bool uniform = false;
 
   /// Adds a factor and returns its index.
   unsigned add(int64_t size, int64_t grain = 1, bool splittable = true);

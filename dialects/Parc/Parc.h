@@ -50,8 +50,20 @@ RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding);
 /// `op->emitOpError()`, but the op is not printed.
 InFlightDiagnostic emitErrorAt(Operation *op);
 
+/// On a parameter: the plan's rule that its sharding comes from, with its place
+/// ("the rule 'q' at plan.toml:3").
+inline constexpr StringRef kRuleAttr = "parc.rule";
+
 /// The name of the axis of micro-batches, which splits time and not devices.
 inline constexpr StringRef kMicroBatchAxis = "mb";
+/// The slots of a parameter that the engine knows: its value; what
+/// micro-batches add up; and, where that is laid out otherwise, its sum over
+/// all ranks.
+inline constexpr StringRef kValueSlot = "value";
+inline constexpr StringRef kGradientSlot = "grad";
+inline constexpr StringRef kReducedSlot = "reduced";
+/// In `slot_shardings`: how all slots lie that only an update uses.
+inline constexpr StringRef kStateLayout = "state";
 /// The name of the axis that stages are placed on.
 inline constexpr StringRef kStageAxis = "pp";
 

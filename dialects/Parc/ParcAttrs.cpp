@@ -12,6 +12,7 @@
 
 #include "Parc/Parc.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -80,6 +81,21 @@ void DimShardingAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+/// `partial sum {"tp"}`, the comma before it read.
+static ParseResult parsePartial(AsmParser &parser, ReductionKind &kind,
+                                SmallVectorImpl<StringAttr> &axes) {
+  StringRef keyword;
+  if (parser.parseKeyword("partial") || parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<ReductionKind> parsed = symbolizeReductionKind(keyword);
+  if (!parsed)
+    return parser.emitError(parser.getCurrentLocation(),
+                            "expected sum, max or min, got ")
+           << keyword;
+  kind = *parsed;
+  return parseAxes(parser, axes, nullptr);
+}
+
 Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   SMLoc loc = parser.getCurrentLocation();
   auto emitError = [&] { return parser.emitError(loc); };
@@ -95,30 +111,22 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
     return success(dim != nullptr);
   };
   ReductionKind kind = ReductionKind::Sum;
-  SmallVector<StringAttr> partial;
+  SmallVector<StringAttr> partial, flat;
   if (parser.parseLess() ||
       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
     return {};
-  if (succeeded(parser.parseOptionalComma())) {
-    StringRef keyword;
-    if (parser.parseKeyword("partial") || parser.parseKeyword(&keyword))
-      return {};
-    std::optional<ReductionKind> parsed = symbolizeReductionKind(keyword);
-    if (!parsed) {
-      parser.emitError(parser.getCurrentLocation(),
-                       "expected sum, max or min, got ")
-          << keyword;
-      return {};
-    }
-    kind = *parsed;
-    if (parseAxes(parser, partial, nullptr))
+  while (succeeded(parser.parseOptionalComma())) {
+    bool isFlat =
+        flat.empty() && succeeded(parser.parseOptionalKeyword("flat"));
+    if (isFlat ? parseAxes(parser, flat, nullptr)
+               : parsePartial(parser, kind, partial))
       return {};
   }
   if (parser.parseGreater())
     return {};
   return getChecked(emitError, parser.getContext(),
                     ArrayRef<DimShardingAttr>(dims), kind,
-                    ArrayRef<StringAttr>(partial));
+                    ArrayRef<StringAttr>(partial), ArrayRef<StringAttr>(flat));
 }
 
 void ShardingAttr::print(AsmPrinter &printer) const {
@@ -130,6 +138,10 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   if (isPartial()) {
     printer << ", partial " << stringifyReductionKind(getKind()) << ' ';
     printAxes(printer, getPartial());
+  }
+  if (isFlat()) {
+    printer << ", flat ";
+    printAxes(printer, getFlat());
   }
   printer << '>';
 }
@@ -154,7 +166,8 @@ DimShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<DimShardingAttr> dims,
                                    ReductionKind kind,
-                                   ArrayRef<StringAttr> partial) {
+                                   ArrayRef<StringAttr> partial,
+                                   ArrayRef<StringAttr> flat) {
   llvm::StringMap<unsigned> seen;
   for (auto [index, dim] : llvm::enumerate(dims))
     for (StringAttr axis : dim.getAxes()) {
@@ -169,6 +182,11 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "axis '" << axis.getValue()
                          << "' is partial and also splits a dimension, or is "
                             "listed twice; remove one";
+  for (StringAttr axis : flat)
+    if (!seen.try_emplace(axis.getValue(), dims.size()).second)
+      return emitError() << "axis '" << axis.getValue()
+                         << "' cuts the flat part and also splits a dimension, "
+                            "is partial, or is listed twice; remove one";
   return success();
 }
 
@@ -179,6 +197,52 @@ LogicalResult ShardingAttr::verifyEncoding(
     return success();
   return emitError() << "expected a sharding of " << shape.size()
                      << " dimensions, got " << getDims().size();
+}
+
+LogicalResult WhyAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              StringRef text, StringRef value,
+                              RankedTensorType type, ShardingAttr from,
+                              ShardingAttr to, std::optional<int64_t> bytes,
+                              ArrayRef<StringAttr> because) {
+  if (!from != !to)
+    return emitError() << "expected 'from' and 'to' together, got only '"
+                       << (from ? "from" : "to") << "'";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reasons
+//===----------------------------------------------------------------------===//
+
+bool WhyAttr::isPlain() const {
+  return getValue().empty() && !getType() && !getFrom() && !getBytes() &&
+         getBecause().empty();
+}
+
+WhyAttr WhyAttr::withMove(ShardingAttr from, ShardingAttr to,
+                          std::optional<int64_t> bytes) const {
+  return get(getContext(), getText(), getValue(), getType(), from, to, bytes,
+             getBecause());
+}
+
+WhyAttr WhyAttr::mergedWith(WhyAttr other) const {
+  // Names are listed once, in the order of merging.
+  std::string value = getValue().str();
+  SmallVector<StringRef> names;
+  getValue().split(names, ", ");
+  if (!other.getValue().empty() && !llvm::is_contained(names, other.getValue()))
+    value += (value.empty() ? "" : ", ") + other.getValue().str();
+  llvm::SmallSetVector<StringAttr, 4> because(getBecause().begin(),
+                                              getBecause().end());
+  because.insert_range(other.getBecause());
+  std::optional<int64_t> bytes;
+  if (getBytes() && other.getBytes())
+    bytes = *getBytes() + *other.getBytes();
+  bool alike = getFrom() == other.getFrom() && getTo() == other.getTo();
+  return get(getContext(), getText(), value,
+             getType() == other.getType() ? getType() : RankedTensorType(),
+             alike ? getFrom() : ShardingAttr(),
+             alike ? getTo() : ShardingAttr(), bytes, because.getArrayRef());
 }
 
 //===----------------------------------------------------------------------===//
@@ -192,25 +256,31 @@ ShardingAttr ShardingAttr::replicated(MLIRContext *context, int64_t rank) {
 }
 
 bool ShardingAttr::isReplicated() const {
-  return !isPartial() &&
+  return !isPartial() && !isFlat() &&
          llvm::all_of(getDims(), [](DimShardingAttr d) { return d.empty(); });
 }
 
 ShardingAttr ShardingAttr::withoutPartial() const {
   return get(getContext(), getDims(), ReductionKind::Sum,
-             ArrayRef<StringAttr>{});
+             ArrayRef<StringAttr>{}, getFlat());
 }
 
 ShardingAttr ShardingAttr::withPartial(ReductionKind kind,
                                        ArrayRef<StringAttr> axes) const {
   return get(getContext(), getDims(), axes.empty() ? ReductionKind::Sum : kind,
-             axes);
+             axes, getFlat());
+}
+
+ShardingAttr ShardingAttr::withFlat(ArrayRef<StringAttr> axes) const {
+  return get(getContext(), getDims(), getKind(), getPartial(), axes);
 }
 
 bool ShardingAttr::splits(StringRef axis) const {
-  return llvm::any_of(getDims(), [&](DimShardingAttr dim) {
-    return llvm::any_of(dim.getAxes(), [&](StringAttr a) { return a == axis; });
-  });
+  auto names = [&](StringAttr a) { return a == axis; };
+  return llvm::any_of(getFlat(), names) ||
+         llvm::any_of(getDims(), [&](DimShardingAttr dim) {
+           return llvm::any_of(dim.getAxes(), names);
+         });
 }
 
 ShardingAttr mlir::parc::getSharding(Type type) {

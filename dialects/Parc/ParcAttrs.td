@@ -46,12 +46,17 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
   let summary = "how a tensor lies on the mesh";
   let description = [{
     For each dimension the axes that split it, and the axes over which the
-    value is still to be reduced. What is not named is replicated.
+    value is still to be reduced. What is not named is replicated. `flat` axes
+    cut what the dimensions leave: the local part, of `n` elements in row-major
+    order, lies in `P` equal pieces, piece `i` of elements `floor(i*n/P)` to
+    `floor((i+1)*n/P)`. The local type is then of rank one. Only ops that treat
+    all elements alike can work on it; so the state of an optimizer lies.
 
     Example:
     ```mlir
     #parc.sharding<[{"dp", "mb"}, {}, {"tp" : 128} ]>
     #parc.sharding<[{"dp"}, {} ], partial sum {"tp"}>
+    #parc.sharding<[{"tp"}, {} ], flat {"dp"}>
     ```
     As the encoding of a tensor type it is a fact about the value; as an
     attribute of `parc.param` or `parc.constraint` it is a wish that
@@ -63,7 +68,12 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
   }];
   let parameters = (ins ArrayRefParameter<"DimShardingAttr">:$dims,
                         DefaultValuedParameter<"ReductionKind", "ReductionKind::Sum">:$kind,
-                        OptionalArrayRefParameter<"StringAttr">:$partial);
+                        OptionalArrayRefParameter<"StringAttr">:$partial,
+                        OptionalArrayRefParameter<"StringAttr">:$flat);
+  let builders = [AttrBuilder<(ins "ArrayRef<DimShardingAttr>":$dims,
+      "ReductionKind":$kind, "ArrayRef<StringAttr>":$partial), [{
+    return $_get($_ctxt, dims, kind, partial, ArrayRef<StringAttr>());
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -75,9 +85,71 @@ def Parc_ShardingAttr : Parc_Attr<"Sharding", "sharding",
     /// The same dimensions with nothing partial.
     ShardingAttr withoutPartial() const;
     ShardingAttr withPartial(ReductionKind kind, ArrayRef<StringAttr> axes) const;
-    /// True where `axis` splits a dimension.
+    bool isFlat() const { return !getFlat().empty(); }
+    ShardingAttr withFlat(ArrayRef<StringAttr> axes) const;
+    /// True where `axis` splits a dimension, or what the dimensions leave.
     bool splits(StringRef axis) const;
   }];
+}
+
+def Parc_WhyAttr : Parc_Attr<"Why", "why"> {
+  let summary = "all that is known of why data moves";
+  let description = [{
+    What `parc explain`, `parc show comms`, comms.json and remarks read:
+    - the text: what asked for it (the conflict of two layouts);
+    - `of`: the value's name in the model, and its whole type;
+    - `from`, `to`: how it lies before and after;
+    - `sends`: bytes that a rank sends once, by the formulas of ring
+      algorithms, the largest part where parts differ;
+    - `because`: where the axes that move were placed, a constraint or a choice
+      of the strategy each.
+    Only the text must be there; on an op, `why "..."` is enough.
+
+    Example:
+    ```mlir
+    #parc.why<"o leaves a partial sum over tp, which add reads whole" of "o"
+      : tensor<4x32xf32> from <[{}, {} ], partial sum {"tp"}> to <[{}, {} ]>
+      sends 512 because ["tp splits dimension 0 of q, k, v"]>
+    ```
+    Constraints: `from` and `to` go together.
+  }];
+  let parameters = (ins StringRefParameter<>:$text,
+                        StringRefParameter<"the value's name", [{""}]>:$value,
+                        OptionalParameter<"::mlir::RankedTensorType">:$type,
+                        OptionalParameter<"::mlir::parc::ShardingAttr">:$from,
+                        OptionalParameter<"::mlir::parc::ShardingAttr">:$to,
+                        OptionalParameter<"std::optional<int64_t>">:$bytes,
+                        OptionalArrayRefParameter<"StringAttr">:$because);
+  let builders = [AttrBuilder<(ins "::llvm::StringRef":$text), [{
+    return $_get($_ctxt, text, "", ::mlir::RankedTensorType(), ShardingAttr(),
+                 ShardingAttr(), std::nullopt,
+                 ::llvm::ArrayRef<::mlir::StringAttr>());
+  }]>];
+  let assemblyFormat = [{
+    `<` $text (`of` $value^)? (`:` $type^)? (`from` $from^ `to` $to)?
+    (`sends` $bytes^)? (`because` `[` $because^ `]`)? `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// True where only the text is known.
+    bool isPlain() const;
+    /// The same reason for one move of several.
+    WhyAttr withMove(ShardingAttr from, ShardingAttr to,
+                     std::optional<int64_t> bytes) const;
+    /// The reason of a collective that does what this one's and `other`'s do:
+    /// names and origins are joined, bytes added; layouts stay where equal. The
+    /// text is this one's, once.
+    WhyAttr mergedWith(WhyAttr other) const;
+  }];
+}
+
+/// `why` of an op: read as its text, kept as the whole attribute.
+def Parc_Why : Attr<CPred<"::llvm::isa<::mlir::parc::WhyAttr>($_self)">,
+                    "why data moves"> {
+  let storageType = "::mlir::parc::WhyAttr";
+  let returnType = "::llvm::StringRef";
+  let convertFromStorage = "$_self.getText()";
+  let constBuilderCall = "::mlir::parc::WhyAttr::get($_builder.getContext(), $0)";
 }
 
 def Parc_CheckpointAttr : Parc_Attr<"Checkpoint", "checkpoint"> {

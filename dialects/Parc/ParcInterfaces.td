@@ -39,6 +39,15 @@ def Parc_ShardableOpInterface : OpInterface<"ShardableOpInterface"> {
       }], "void", "setFactorOffset",
       (ins "OpBuilder &":$builder, "unsigned":$factor, "Value":$start), [{}], [{
         llvm_unreachable("a factor that needs no offset got one");
+      }]>,
+    InterfaceMethod<[{
+        Tells the op that what it is given is folded along factor `factor`: index
+        i stands for `foldedIndex(size, parts, i)` (see `nn.fold`). Called for
+        factors that need an offset or are ordered. Failure where the op cannot
+        take account of it; nothing is folded then.
+      }], "LogicalResult", "setFactorFold",
+      (ins "unsigned":$factor, "int64_t":$parts), [{}], [{
+        return failure();
       }]>
   ];
 }

@@ -11,14 +11,44 @@
 //===----------------------------------------------------------------------===//
 
 #include "Parc/Parc.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::parc;
 
 void AllReduceOp::build(OpBuilder &builder, OperationState &state,
                         ReductionKind kind, Value input, ArrayAttr axes,
+                        WhyAttr why) {
+  build(builder, state, input.getType(),
+        ReductionKindAttr::get(builder.getContext(), kind), input, axes, why,
+        nullptr);
+}
+
+void AllReduceOp::build(OpBuilder &builder, OperationState &state,
+                        ReductionKind kind, Value input, ArrayAttr axes,
                         StringAttr why) {
-  build(builder, state, input.getType(), kind, input, axes, why, nullptr);
+  build(builder, state, kind, input, axes,
+        WhyAttr::get(builder.getContext(), why.getValue()));
+}
+
+LogicalResult AllToAllOp::verify() {
+  int64_t rank = cast<RankedTensorType>(getInput().getType()).getRank();
+  for (auto dim : {static_cast<int64_t>(getGatherDim()),
+                   static_cast<int64_t>(getSplitDim())})
+    if (dim < 0 || dim >= rank)
+      return emitErrorAt(*this) << "expected dimensions below " << rank
+                                << ", the tensor's rank, got " << dim;
+  if (getGatherDim() == getSplitDim())
+    return emitErrorAt(*this)
+           << "expected two dimensions, got " << getSplitDim()
+           << " both to gather and to split";
+  llvm::StringSet<> seen;
+  for (ArrayAttr list : {getGatherOuter(), getSplitOuter(), getAxes()})
+    for (StringRef axis : list.getAsValueRange<StringAttr>())
+      if (!seen.insert(axis).second)
+        return emitErrorAt(*this)
+               << "names axis '" << axis << "' twice; an axis moves or stays";
+  return success();
 }
 
 LogicalResult RoleOp::verify() {

@@ -65,12 +65,14 @@ def Parc_AllReduceOp : Parc_CollectiveOp<"all_reduce", [SameOperandsAndResultTyp
     ```
   }];
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
-                       StrArrayAttr:$axes, StrAttr:$why,
+                       StrArrayAttr:$axes, Parc_Why:$why,
                        OptionalAttr<DenseI64ArrayAttr>:$stages);
   let assemblyFormat = [{
-    $kind $input `over` $axes (`stages` $stages^)? `why` $why attr-dict `:` type($result)
+    $kind $input `over` $axes (`stages` $stages^)? `why` custom<Why>($why) attr-dict `:` type($result)
   }];
   let builders = [OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
+                                 "ArrayAttr":$axes, "WhyAttr":$why)>,
+                  OpBuilder<(ins "ReductionKind":$kind, "Value":$input,
                                  "ArrayAttr":$axes, "StringAttr":$why)>];
 }
 
@@ -79,7 +81,8 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   let description = [{
     `dim` is split over `axes` (the minor-most of those that split it): a
     part of `extent` elements with `grain` becomes whole. `outer` are the axes
-    that still split the dimension afterwards. Local types; made by
+    that still split the dimension afterwards. `size` is the extent where that
+    is no constant (`extent` is 0 then); it is the same on all members. Local types; made by
     `parc-local`, equal to ncclAllGather (a broadcast a member where uneven).
 
     Example:
@@ -89,11 +92,17 @@ def Parc_AllGatherOp : Parc_CollectiveOp<"all_gather"> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "IntegerAttr":$dim,
+      "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
+    build($_builder, $_state, result, input, dim, extent, grain, axes, outer, why, Value());
+  }]>];
 }
 
 def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
@@ -110,36 +119,51 @@ def Parc_ReduceScatterOp : Parc_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Parc_ReductionKind:$kind, AnyRankedTensor:$input,
                        I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, StrAttr:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer, Parc_Why:$why,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $kind $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    $kind $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "ReductionKindAttr":$kind, "Value":$input,
+      "IntegerAttr":$dim, "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer, "WhyAttr":$why), [{
+    build($_builder, $_state, result, kind, input, dim, extent, grain, axes, outer, why, Value());
+  }]>];
 }
 
 def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
   let summary = "moves a split from one dimension to another";
   let description = [{
-    `gather_dim` (of `gather_extent`, split over `axes`) becomes whole,
-    `split_dim` (of `split_extent`) becomes split over them. Made by
-    `parc-local`, equal to a grouped ncclSend and ncclRecv with every member.
+    `axes`, the minor-most of those that split `gather_dim` (of
+    `gather_extent`), become the minor-most of those that split `split_dim` (of
+    `split_extent`). `gather_outer` still split the gathered dimension
+    afterwards; `split_outer` split the other one before and after. So a part
+    of `gather_dim` over `gather_outer` becomes whole, and a part of `split_dim`
+    over `split_outer` is cut. Local types; made by `parc-local`, equal to a
+    grouped ncclSend and ncclRecv with every member.
 
-    Example:
+    Example, on `ep=2,dp=3`, where rows split over both leave `ep` for columns:
     ```mlir
-    %y = parc.all_to_all %x gather 0 of 8 split 1 of 6 over ["tp"] why "..." :
-        tensor<4x6xf32> -> tensor<8x3xf32>
+    %y = parc.all_to_all %x gather 0 of 12 outer ["dp"] split 1 of 6 over ["ep"] why "..." :
+        tensor<2x6xf32> -> tensor<4x3xf32>
     ```
+    Constraints: the dimensions differ and exist; an axis appears once.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
                        DefaultValuedAttr<I64Attr, "1">:$gather_grain,
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$gather_outer,
                        I64Attr:$split_dim, I64Attr:$split_extent,
                        DefaultValuedAttr<I64Attr, "1">:$split_grain,
-                       StrArrayAttr:$axes, StrAttr:$why);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$split_outer,
+                       StrArrayAttr:$axes, Parc_Why:$why);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
-    `split` $split_dim `of` $split_extent (`by` $split_grain^)? `over` $axes
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    (`outer` $gather_outer^)? `split` $split_dim `of` $split_extent
+    (`by` $split_grain^)? (`below` $split_outer^)? `over` $axes
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Parc_SliceOp : Parc_CollectiveOp<"slice", [Pure]> {
@@ -154,11 +178,17 @@ def Parc_SliceOp : Parc_CollectiveOp<"slice", [Pure]> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, StrArrayAttr:$axes,
-                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer);
+                       DefaultValuedAttr<StrArrayAttr, "{}">:$outer,
+                       Optional<Index>:$size);
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent (`grain` $grain^)? `over` $axes (`outer` $outer^)?
+    $input `dim` $dim `of` $extent (`as` $size^)? (`grain` $grain^)? `over` $axes (`outer` $outer^)?
     attr-dict `:` type($input) `->` type($result)
   }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "IntegerAttr":$dim,
+      "IntegerAttr":$extent, "IntegerAttr":$grain, "ArrayAttr":$axes,
+      "ArrayAttr":$outer), [{
+    build($_builder, $_state, result, input, dim, extent, grain, axes, outer, Value());
+  }]>];
 }
 
 def Parc_OwnOp : Parc_CollectiveOp<"own", [Pure, SameOperandsAndResultType]> {

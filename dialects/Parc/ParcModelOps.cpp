@@ -17,6 +17,24 @@
 using namespace mlir;
 using namespace mlir::parc;
 
+/// `why "text"`, or all that is known: `why <"text" of "name" ...>`.
+static ParseResult parseWhy(OpAsmParser &parser, WhyAttr &why) {
+  std::string text;
+  if (succeeded(parser.parseOptionalString(&text))) {
+    why = WhyAttr::get(parser.getContext(), text);
+    return success();
+  }
+  why = dyn_cast_if_present<WhyAttr>(WhyAttr::parse(parser, Type()));
+  return success(why != nullptr);
+}
+
+static void printWhy(OpAsmPrinter &printer, Operation *, WhyAttr why) {
+  if (why.isPlain())
+    printer.printString(why.getText());
+  else
+    printer.printStrippedAttrOrType(why);
+}
+
 #define GET_OP_CLASSES
 #include "Parc/ParcOps.cpp.inc"
 
@@ -132,7 +150,30 @@ LogicalResult ParamOp::verify() {
   if (getSharding() && getSharding()->isPartial())
     return emitOpError() << "cannot be partial; a parameter is stored whole or "
                             "in parts";
+  if (getSharding() && getSharding()->isFlat())
+    return emitOpError() << "cannot be used in flat parts; 'slot_shardings' "
+                            "says how a slot is stored";
+  if (getSlotShardings())
+    for (NamedAttribute slot : *getSlotShardings()) {
+      auto sharding = dyn_cast<ShardingAttr>(slot.getValue());
+      if (!sharding || sharding.isPartial() ||
+          static_cast<int64_t>(sharding.getDims().size()) != type.getRank())
+        return emitOpError()
+               << "expected a sharding of " << type.getRank()
+               << " dimensions, nothing partial, for slot '"
+               << slot.getName().getValue() << "', got " << slot.getValue();
+    }
   return getCheckpoint() ? verifyBox(*this, *getCheckpoint()) : success();
+}
+
+ShardingAttr ParamOp::getSlotSharding(StringRef slot) {
+  if (getSlotShardings()) {
+    bool inModel = slot == kValueSlot || slot == kGradientSlot;
+    for (StringRef name : {slot, inModel ? slot : kStateLayout})
+      if (auto sharding = getSlotShardings()->getAs<ShardingAttr>(name))
+        return sharding;
+  }
+  return getShardingAttr();
 }
 
 static std::string fillHole(StringRef name, StringRef hole, int64_t number) {
@@ -172,17 +213,21 @@ ArrayRef<int64_t> ParamOp::getCheckpointShape() {
 
 /// The parameter exists, has this shape, and is used where its layers are.
 static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
-                                  Type type, SymbolTableCollection &tables) {
+                                  StringRef slot, Type type,
+                                  SymbolTableCollection &tables) {
   auto param = tables.lookupNearestSymbolFrom<ParamOp>(
       op->getParentOfType<ModuleOp>(), symbol);
   if (!param)
     return op->emitOpError()
            << "names parameter " << symbol << ", which is not declared";
   auto tensor = cast<RankedTensorType>(type), whole = param.getTensorType();
-  ShardingAttr sharding = param.getShardingAttr();
-  bool fits = tensor.getRank() == whole.getRank();
-  // In a local program the dimensions that are split are smaller.
-  for (int64_t dim = 0; fits && dim < whole.getRank(); ++dim)
+  ShardingAttr sharding = param.getSlotSharding(slot);
+  // In a local program a flat slot has one dimension.
+  bool flat = sharding && sharding.isFlat() && !tensor.getEncoding() &&
+              tensor.getRank() == 1;
+  bool fits = flat || tensor.getRank() == whole.getRank();
+  // There the dimensions that are split are smaller.
+  for (int64_t dim = 0; fits && !flat && dim < whole.getRank(); ++dim)
     fits =
         tensor.getDimSize(dim) == whole.getDimSize(dim) ||
         (sharding && !sharding.getDims()[dim].empty() && !tensor.getEncoding());
@@ -197,13 +242,15 @@ static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
 }
 
 LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getParamAttr(), getType(), tables);
+  return verifyAccess(*this, getParamAttr(), getSlot(), getType(), tables);
 }
 LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getParamAttr(), getInput().getType(), tables);
+  return verifyAccess(*this, getParamAttr(), getSlot(), getInput().getType(),
+                      tables);
 }
 LogicalResult AccumulateOp::verifySymbolUses(SymbolTableCollection &tables) {
-  return verifyAccess(*this, getParamAttr(), getInput().getType(), tables);
+  return verifyAccess(*this, getParamAttr(), getSlot(), getInput().getType(),
+                      tables);
 }
 
 //===----------------------------------------------------------------------===//
@@ -335,6 +382,9 @@ LogicalResult ConstraintOp::verify() {
                          << getSharding().getDims().size();
   if (getSharding().isPartial())
     return emitOpError() << "cannot ask for a partial value";
+  if (getSharding().isFlat())
+    return emitOpError() << "cannot ask for flat parts, which only optimizer "
+                            "state lies in";
   return success();
 }
 

@@ -58,6 +58,9 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
     constant initial value instead. `checkpoint` says where a checkpoint keeps
     it; layer `l` is called `l * layer_stride + layer_base` there. `no_decay`
     leaves it out of weight decay. `sharding` is a constraint.
+    `slot_shardings` says how slots lie that lie otherwise than `sharding`, the
+    layout in which the model uses the value: `value`, `grad`, and `state` for
+    all slots that only an update uses.
 
     Beside its value it has slots of the same type: `grad`, and what the
     optimizer keeps (`m`, `v`).
@@ -81,11 +84,14 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
                        DefaultValuedAttr<I64Attr, "0">:$layer_base,
                        DefaultValuedAttr<I64Attr, "1">:$layer_stride,
                        UnitAttr:$no_decay,
-                       OptionalAttr<Parc_ShardingAttr>:$sharding);
+                       OptionalAttr<Parc_ShardingAttr>:$sharding,
+                       OptionalAttr<DictionaryAttr>:$slot_shardings);
   let assemblyFormat = "$sym_name `:` $type (`layers` $layers^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return cast<RankedTensorType>(getType()); }
+    /// How a slot lies; null where nothing says so.
+    ShardingAttr getSlotSharding(StringRef slot);
     /// The checkpoint's name of layer `layer` (0 where there are no layers),
     /// and of row `row` where each row is a tensor.
     std::string getCheckpointName(int64_t layer, int64_t row = 0);
@@ -158,11 +164,13 @@ def Parc_ObserveOp : Parc_Op<"observe"> {
   let summary = "names a value that a checker may want to see";
   let description = [{
     `parc run --save` writes it; emitted programs leave it out. It asks for no
-    layout.
+    layout. `fold` says of a folded value (see `nn.fold`) which dimension is
+    folded and for how many parts; what the checker sees is in natural order.
 
     Example: `parc.observe "logits", %logits : tensor<4x16x97xf32>`
   }];
-  let arguments = (ins StrAttr:$name, AnyRankedTensor:$input);
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$input,
+                       OptionalAttr<DenseI64ArrayAttr>:$fold);
   let assemblyFormat = "$name `,` $input attr-dict `:` type($input)";
 }
 
@@ -316,9 +324,9 @@ def Parc_ReshardOp : Parc_Op<"reshard", [Pure]> {
     ```
     Constraints: same shape and element type; both types have a sharding.
   }];
-  let arguments = (ins AnyRankedTensor:$input, StrAttr:$why);
+  let arguments = (ins AnyRankedTensor:$input, Parc_Why:$why);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `why` $why attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

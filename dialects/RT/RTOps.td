@@ -160,7 +160,8 @@ def RT_AllReduceOp : RT_Op<"all_reduce", [SameOperandsAndResultType]> {
 class RT_MoveOp<string mnemonic, dag extra> : RT_Op<mnemonic> {
   let arguments = !con(extra, (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        I64Attr:$grain, StrArrayAttr:$axes, StrArrayAttr:$outer,
-                       FlatSymbolRefAttr:$group, StrAttr:$why));
+                       FlatSymbolRefAttr:$group, StrAttr:$why,
+                       Optional<Index>:$size));
   let results = (outs AnyRankedTensor:$result);
 }
 
@@ -168,10 +169,11 @@ def RT_AllGatherOp : RT_MoveOp<"all_gather", (ins)> {
   let summary = "calls Rank::all_gather";
   let description = [{
     The parts over `axes` of dimension `dim` (of `extent`, in units of `grain`)
-    are joined; `outer` axes still split it afterwards.
+    are joined; `outer` axes still split it afterwards. `size` is the extent
+    where that is no constant.
   }];
   let assemblyFormat = [{
-    $input `dim` $dim `of` $extent `grain` $grain `over` $axes `outer` $outer
+    $input `dim` $dim `of` $extent (`as` $size^)? `grain` $grain `over` $axes `outer` $outer
     `in` $group `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }
@@ -182,7 +184,7 @@ def RT_ReduceScatterOp : RT_MoveOp<"reduce_scatter", (ins RT_Combiner:$kind)> {
     The reverse of `rt.all_gather`, with a reduction.
   }];
   let assemblyFormat = [{
-    $kind $input `dim` $dim `of` $extent `grain` $grain `over` $axes `outer` $outer
+    $kind $input `dim` $dim `of` $extent (`as` $size^)? `grain` $grain `over` $axes `outer` $outer
     `in` $group `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }
@@ -190,16 +192,21 @@ def RT_ReduceScatterOp : RT_MoveOp<"reduce_scatter", (ins RT_Combiner:$kind)> {
 def RT_AllToAllOp : RT_Op<"all_to_all"> {
   let summary = "calls Rank::all_to_all";
   let description = [{
-    Dimension `gather_dim` becomes whole, `split_dim` split over `axes`.
+    The parts over `axes` of dimension `gather_dim` are joined, `split_dim` is
+    split over them; `gather_outer` and `split_outer` split the dimensions
+    before and afterwards.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
-                       I64Attr:$gather_grain, I64Attr:$split_dim, I64Attr:$split_extent,
-                       I64Attr:$split_grain, StrArrayAttr:$axes,
+                       I64Attr:$gather_grain, StrArrayAttr:$gather_outer,
+                       I64Attr:$split_dim, I64Attr:$split_extent,
+                       I64Attr:$split_grain, StrArrayAttr:$split_outer,
+                       StrArrayAttr:$axes,
                        FlatSymbolRefAttr:$group, StrAttr:$why);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $input `gather` $gather_dim `of` $gather_extent `grain` $gather_grain
-    `split` $split_dim `of` $split_extent `by` $split_grain `over` $axes `in` $group
+    `outer` $gather_outer `split` $split_dim `of` $split_extent `by` $split_grain
+    `below` $split_outer `over` $axes `in` $group
     `why` $why attr-dict `:` type($input) `->` type($result)
   }];
 }

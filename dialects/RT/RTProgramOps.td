@@ -55,7 +55,9 @@ def RT_ParamOp : RT_Op<"param", [Symbol]> {
   let summary = "a row of the parameter table";
   let description = [{
     The whole parameter's type; `axes` that split each dimension, major to
-    minor, and their `grains`; `first_stage`, the first one that holds it. A
+    minor, and their `grains`; `first_stage`, the first one that holds it.
+    `flat` are, for each slot that is cut further, the axes that cut its
+    row-major elements. A
     parameter with `layers` has one value a layer, called `checkpoint` with the
     layer's number in place of `{}`. Where `full` is given, it is the box at
     `offsets` of a checkpoint's tensor of that shape; with `{i}` in the name,
@@ -73,7 +75,7 @@ def RT_ParamOp : RT_Op<"param", [Symbol]> {
                        DenseI64ArrayAttr:$full, DenseI64ArrayAttr:$offsets,
                        I64Attr:$layer_base, I64Attr:$layer_stride,
                        OptionalAttr<F64Attr>:$std, OptionalAttr<F64Attr>:$value,
-                       I64Attr:$first_stage);
+                       I64Attr:$first_stage, OptionalAttr<DictionaryAttr>:$flat);
   let assemblyFormat = "$sym_name `:` $type (`layers` $layers^)? attr-dict";
   let hasVerifier = 1;
 }

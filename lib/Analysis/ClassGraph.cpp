@@ -10,7 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ClassGraph.h"
+#include "parc/Analysis/ClassGraph.h"
 
 using namespace mlir;
 using namespace mlir::parc;

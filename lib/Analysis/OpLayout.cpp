@@ -385,7 +385,22 @@ OpLayout mlir::parc::chooseLayout(Operation *op, const OpFactors &factors,
     layout.carriedOperands.assign(set.begin(), set.end());
     break;
   }
+  // What is flat stays so where the op does not care.
+  for (ShardingAttr operand : operands)
+    if (factors.uniform && layout.flat.empty() && operand && operand.isFlat())
+      layout.flat.assign(operand.getFlat().begin(), operand.getFlat().end());
+  for (const Axes &split : layout.factorAxes)
+    if (llvm::any_of(split, [&](StringAttr axis) {
+          return llvm::is_contained(layout.flat, axis);
+        }))
+      layout.flat.clear();
   return layout;
+}
+
+ShardingAttr mlir::parc::withOpFlat(ShardingAttr sharding,
+                                    ArrayRef<StringAttr> flat) {
+  return sharding.getDims().empty() || flat.empty() ? sharding
+                                                    : sharding.withFlat(flat);
 }
 
 bool mlir::parc::isZero(Value value) {
@@ -550,9 +565,39 @@ verifyPartialOperands(Operation *op, const OpFactors &factors, Axes &carried) {
          << ", in which it is not linear";
 }
 
+/// Flat parts go through ops that treat all elements alike, and through all of
+/// their tensors but scalars in the same way.
+static LogicalResult verifyFlat(Operation *op, const OpFactors &factors,
+                                Axes &flat) {
+  SmallVector<Type> types(op->getOperandTypes());
+  types.append(op->result_type_begin(), op->result_type_end());
+  for (Type type : types)
+    if (ShardingAttr sharding = getSharding(type);
+        sharding && sharding.isFlat())
+      flat.assign(sharding.getFlat().begin(), sharding.getFlat().end());
+  if (flat.empty())
+    return success();
+  if (!factors.uniform)
+    return emitError(op->getLoc())
+           << "'" << op->getName()
+           << "' does not treat all elements alike, but works on flat parts "
+              "over "
+           << printed(flat);
+  for (Type type : types) {
+    ShardingAttr sharding = getSharding(type);
+    if (sharding && !sharding.getDims().empty() &&
+        sharding.getFlat() != ArrayRef(flat))
+      return emitError(op->getLoc())
+             << "'" << op->getName() << "' expected flat parts over "
+             << printed(flat) << ", got " << type;
+  }
+  return success();
+}
+
 static LogicalResult verifyResult(Operation *op, unsigned index,
                                   const OpFactors &factors,
                                   ArrayRef<Axes> factorAxes,
+                                  ArrayRef<StringAttr> flat,
                                   ArrayRef<StringAttr> carried) {
   ShardingAttr sharding = getSharding(op->getResult(index).getType());
   // Zero is an addend of any sum, and what is not filled yet is nothing.
@@ -565,6 +610,8 @@ static LogicalResult verifyResult(Operation *op, unsigned index,
     return emitError(op->getLoc())
            << "'" << op->getName()
            << "' would be partial by two kinds of reduction";
+  if (sharding.getDims().empty())
+    expected.append(flat.begin(), flat.end());
   for (StringAttr axis : carried)
     if (!llvm::is_contained(expected, axis))
       expected.push_back(axis);
@@ -596,11 +643,12 @@ LogicalResult mlir::parc::verifyOpLayout(Operation *op, const AxisSizes &axes) {
   if (failed(check.run()))
     return failure();
   SmallVector<Axes> factorAxes = check.factorAxes();
-  Axes carried;
-  if (failed(verifyPartialOperands(op, *factors, carried)))
+  Axes carried, flat;
+  if (failed(verifyPartialOperands(op, *factors, carried)) ||
+      failed(verifyFlat(op, *factors, flat)))
     return failure();
   for (unsigned index = 0; index < op->getNumResults(); ++index)
-    if (failed(verifyResult(op, index, *factors, factorAxes, carried)))
+    if (failed(verifyResult(op, index, *factors, factorAxes, flat, carried)))
       return failure();
   return success();
 }

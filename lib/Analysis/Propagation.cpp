@@ -171,7 +171,7 @@ LogicalResult Propagation::initialize() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Propagation::seedRow(Location loc, unsigned row,
-                                   ShardingAttr sharding) {
+                                   ShardingAttr sharding, StringAttr seededBy) {
   for (auto [index, dim] : llvm::enumerate(sharding.getDims())) {
     DimPlace &place = rows[row][index];
     place.grain = std::lcm(place.grain, dim.getGrain());
@@ -181,6 +181,7 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
         return emitError(loc) << "unknown axis '" << axis.getValue()
                               << "' in a sharding; the mesh has no such axis";
       constrained.insert(axis.getValue());
+      origins.try_emplace({row, axis}, seededBy);
       for (auto [other, otherPlace] : llvm::enumerate(rows[row]))
         if (other != index && llvm::is_contained(otherPlace.axes, axis))
           return emitError(loc)
@@ -198,16 +199,32 @@ LogicalResult Propagation::seedRow(Location loc, unsigned row,
   return success();
 }
 
+/// "the model's constraint at model.mlir:12:3".
+static StringAttr constraintText(Operation *op, const Twine &what) {
+  std::string place;
+  if (auto where = op->getLoc()->findInstanceOf<FileLineColLoc>())
+    place = (" at " + where.getFilename().getValue() + ":" +
+             Twine(where.getLine()) + ":" + Twine(where.getColumn()))
+                .str();
+  return StringAttr::get(op->getContext(), what + place);
+}
+
 LogicalResult Propagation::seed() {
   for (ParamOp param : module.getOps<ParamOp>())
-    if (ShardingAttr sharding = param.getShardingAttr())
+    if (ShardingAttr sharding = param.getShardingAttr()) {
+      auto rule = param->getAttrOfType<StringAttr>(kRuleAttr);
+      if (!rule)
+        rule = constraintText(param, "the model's sharding of '" +
+                                         param.getSymName() + "'");
       if (failed(seedRow(param.getLoc(),
                          rowFor(FlatSymbolRefAttr::get(param.getSymNameAttr())),
-                         sharding)))
+                         sharding, rule)))
         return failure();
+    }
   WalkResult result = module.walk([&](ConstraintOp op) {
-    return WalkResult(
-        seedRow(op.getLoc(), rowOf(op.getResult()), op.getSharding()));
+    return WalkResult(seedRow(op.getLoc(), rowOf(op.getResult()),
+                              op.getSharding(),
+                              constraintText(op, "the model's constraint")));
   });
   return failure(result.wasInterrupted());
 }
@@ -223,7 +240,15 @@ bool Propagation::place(Value value, unsigned dim, StringAttr axis) {
   if (inRow(row, axis))
     return false;
   rows[row][dim].axes.push_back(axis);
+  if (origin)
+    origins[{row, axis}] = origin;
   return true;
+}
+
+StringAttr Propagation::originOf(Value value, StringAttr axis) const {
+  auto found = valueRows.find(value);
+  return found == valueRows.end() ? StringAttr()
+                                  : origins.lookup({find(found->second), axis});
 }
 
 int64_t Propagation::unitsOf(unsigned row, unsigned dim) const {
@@ -253,11 +278,15 @@ void Propagation::placeFitting(Value value, unsigned dim,
     place(value, dim, axis);
 }
 
+bool Propagation::isDataAxis(StringRef axis) const {
+  auto name = StringAttr::get(context, axis);
+  return dataAxes.contains(axis) ||
+         llvm::any_of(inputs, [&](unsigned row) { return inRow(row, name); });
+}
+
 bool Propagation::keeps(StringAttr axis) const {
-  if (kept.contains(axis.getValue()))
-    return true;
-  // order-free: any row will do.
-  return llvm::none_of(inputs, [&](unsigned row) { return inRow(row, axis); });
+  return kept.contains(axis.getValue()) ||
+         llvm::none_of(inputs, [&](unsigned row) { return inRow(row, axis); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -363,6 +392,19 @@ bool Propagation::extendSet(unsigned row, unsigned dim,
   return changed;
 }
 
+/// An axis that came to a row through an op has the origin that it has in the
+/// op's other rows.
+void Propagation::spreadOrigins(ArrayRef<Use> all) {
+  for (const Use &use : all)
+    for (const DimPlace &place : rows[use.row])
+      for (StringAttr axis : place.axes) {
+        StringAttr &mine = origins[{use.row, axis}];
+        for (const Use &other : all)
+          if (!mine)
+            mine = origins.lookup({other.row, axis});
+      }
+}
+
 bool Propagation::spreadAxes(Operation *op, const OpFactors &opFactors) {
   SmallVector<Use> all = uses(op, opFactors);
   SmallVector<Axes> wishes(opFactors.factors.size());
@@ -391,6 +433,8 @@ bool Propagation::spreadAxes(Operation *op, const OpFactors &opFactors) {
       if (!wishes[factor].empty())
         changed |= extend(row, dim, dimFactors, at, opFactors, wishes[factor]);
   });
+  if (changed)
+    spreadOrigins(all);
   return changed;
 }
 
@@ -420,8 +464,13 @@ LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
     if (place.fineGrain > 1)
       diag << " of " << place.fineGrain << " elements";
     diag << ", expected at least " << parts << " for";
-    for (StringAttr axis : place.axes)
-      diag << " " << axis.getValue() << "=" << axes.of(axis);
+    for (const std::string &axis : readableAxes(place.axes, axes)) {
+      int64_t size = 1;
+      for (StringAttr part : place.axes)
+        if (wholeAxis(part) == StringRef(axis).split(' ').first)
+          size *= axes.of(part);
+      diag << " " << axis << "=" << size;
+    }
     diag << "; make the axis at most " << units;
     return diag;
   }

@@ -13,6 +13,7 @@
 
 #include "parc/Analysis/Strategy.h"
 #include "TensorSearch.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -88,8 +89,13 @@ void Planner::placeBatch(StepOp step) {
     split.push_back(StringAttr::get(module.getContext(), kMicroBatchAxis));
   for (Value input : step.getMicro().getArguments())
     if (isBatch(step, input))
-      for (StringAttr axis : split)
+      for (StringAttr axis : split) {
+        StringRef whole = wholeAxis(axis);
+        propagation.setOrigin(whole + (whole == kMicroBatchAxis
+                                           ? " takes the batch in turns"
+                                           : " splits the batch"));
         propagation.place(input, 0, axis);
+      }
 }
 
 /// All that has a sequence is split along it, but the inputs themselves: they
@@ -98,6 +104,9 @@ void Planner::placeSequence() {
   Axes split = freeParts("cp");
   if (split.empty())
     return;
+  propagation.setOrigin("cp splits the sequence");
+  for (StringAttr axis : split)
+    propagation.addDataAxis(axis);
   llvm::SmallDenseSet<unsigned> inputs;
   for (StepOp step : module.getOps<StepOp>())
     for (Value input : step.getMicro().getArguments())
@@ -118,11 +127,12 @@ static bool selectsWeights(const ClassedOp &classed, unsigned factor) {
     });
   };
   bool inParameter = false, inOther = false;
-  for (auto [operand, dims] :
-       llvm::zip(classed.op->getOperands(), classed.factors->operands)) {
-    if (!has(dims, factor))
+  auto dest = dyn_cast<DestinationStyleOpInterface>(classed.op);
+  for (auto [use, dims] :
+       llvm::zip(classed.op->getOpOperands(), classed.factors->operands)) {
+    if (!has(dims, factor) || (dest && dest.isDpsInit(&use)))
       continue;
-    auto load = operand.getDefiningOp<LoadOp>();
+    auto load = use.get().getDefiningOp<LoadOp>();
     (load && load.getSlot() == "value" ? inParameter : inOther) = true;
   }
   if (!inParameter || !inOther || !has(classed.factors->results[0], factor))
@@ -154,6 +164,7 @@ LogicalResult Planner::placeExperts() {
     return emitError(module.getLoc())
            << "nothing to split over experts: the model has no layer that "
               "chooses among weights; leave out 'ep'";
+  propagation.setOrigin("ep splits the experts");
   for (DimClass cls : classes)
     graph.place(cls, split);
   for (StringAttr axis : split)
@@ -171,6 +182,7 @@ LogicalResult Planner::placeCarried() {
            << "sequence parallelism splits activations over tp, expected tp of "
               "at least 2, got 1; give the mesh tp or leave out 'sp'";
   bool any = false;
+  propagation.setOrigin("sp splits the sequence of what layers carry over tp");
   module.walk([&](StackOp stack) {
     if (!stack->getParentOfType<StepOp>().getMicro().isAncestor(
             stack->getParentRegion()))
@@ -197,6 +209,7 @@ LogicalResult Planner::exchangeHeads() {
   Axes context = freeParts("cp");
   if (options.contextKind != ContextKind::Ulysses || context.empty())
     return success();
+  propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
   for (const ClassedOp &classed : graph.ops())
     if (failed(exchangeHeadsOf(classed, propagation, sequences, data, context,
                                axes)))

@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TensorSearch.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -173,12 +175,35 @@ std::vector<DimClass> TensorSearch::best() {
   return best;
 }
 
+/// "tp splits dimension 0 of q, k, v and dimension 1 of o": where a class is in
+/// the parameters, which have names.
+static std::string classText(const ClassGraph &graph, DimClass cls,
+                             StringRef axis) {
+  constexpr size_t kMostNames = 4;
+  std::map<unsigned, llvm::SmallSetVector<StringRef, 4>> names;
+  for (auto [value, dim] : graph.members(cls))
+    if (auto load = value.getDefiningOp<LoadOp>())
+      names[dim].insert(load.getParam());
+  std::string text;
+  for (auto &[dim, params] : names) {
+    ArrayRef<StringRef> list = params.getArrayRef();
+    text += (text.empty() ? "dimension " : " and dimension ") +
+            std::to_string(dim) + " of " +
+            llvm::join(list.take_front(kMostNames), ", ");
+    if (list.size() > kMostNames)
+      text += " and " + std::to_string(list.size() - kMostNames) + " more";
+  }
+  return axis.str() + " splits " + (text.empty() ? "a dimension" : text);
+}
+
 void mlir::parc::placeTensor(ModuleOp module, Propagation &propagation,
                              ClassGraph &graph, const Axes &split,
                              const AxisSizes &axes) {
   for (DimClass cls :
-       TensorSearch(module, propagation, graph, split, axes).best())
+       TensorSearch(module, propagation, graph, split, axes).best()) {
+    propagation.setOrigin(classText(graph, cls, wholeAxis(split.front())));
     graph.place(cls, split);
+  }
 }
 
 //===----------------------------------------------------------------------===//

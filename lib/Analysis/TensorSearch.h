@@ -13,7 +13,7 @@
 #ifndef PARC_LIB_ANALYSIS_TENSORSEARCH_H
 #define PARC_LIB_ANALYSIS_TENSORSEARCH_H
 
-#include "ClassGraph.h"
+#include "parc/Analysis/ClassGraph.h"
 
 namespace mlir::parc {
 

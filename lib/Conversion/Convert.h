@@ -70,6 +70,8 @@ private:
   LogicalResult convertMoves(Operation &op);
   LogicalResult convertOwn(OwnOp op);
   LogicalResult convertSlice(parc::SliceOp op);
+  LogicalResult convertListSlice(parc::SliceOp op, Value input,
+                                 RankedTensorType type);
   LogicalResult convertExtractSlice(tensor::ExtractSliceOp op);
   LogicalResult convertInsertSlice(tensor::InsertSliceOp op);
   /// The old program's size or offset as a value of the new one.

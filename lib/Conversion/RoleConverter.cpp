@@ -167,7 +167,8 @@ LogicalResult RegionConverter::convertAllReduce(parc::AllReduceOp op) {
   }
   auto made = rt::AllReduceOp::create(
       builder, op.getLoc(), convertKind(op.getContext(), op.getKind()), input,
-      tables.group(op.getAxes(), op.getStages()), op.getWhyAttr());
+      tables.group(op.getAxes(), op.getStages()),
+      builder.getStringAttr(op.getWhy()));
   mapping.map(op.getResult(), made.getResult());
   return success();
 }
@@ -192,19 +193,24 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
     result = rt::AllGatherOp::create(
         builder, op.getLoc(), type, input, gather.getDimAttr(),
         gather.getExtentAttr(), gather.getGrainAttr(), axes, gather.getOuter(),
-        group, gather.getWhyAttr());
+        group, builder.getStringAttr(gather.getWhy()),
+        mapping.lookupOrNull(gather.getSize()));
   else if (auto scatter = dyn_cast<parc::ReduceScatterOp>(op))
     result = rt::ReduceScatterOp::create(
         builder, op.getLoc(), type,
         convertKind(op.getContext(), scatter.getKind()), input,
         scatter.getDimAttr(), scatter.getExtentAttr(), scatter.getGrainAttr(),
-        axes, scatter.getOuter(), group, scatter.getWhyAttr());
+        axes, scatter.getOuter(), group,
+        builder.getStringAttr(scatter.getWhy()),
+        mapping.lookupOrNull(scatter.getSize()));
   else if (auto move = dyn_cast<parc::AllToAllOp>(op))
     result = rt::AllToAllOp::create(
         builder, op.getLoc(), type, input, move.getGatherDimAttr(),
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
-        move.getSplitDimAttr(), move.getSplitExtentAttr(),
-        move.getSplitGrainAttr(), axes, group, move.getWhyAttr());
+        move.getGatherOuter(), move.getSplitDimAttr(),
+        move.getSplitExtentAttr(), move.getSplitGrainAttr(),
+        move.getSplitOuter(), axes, group,
+        builder.getStringAttr(move.getWhy()));
   mapping.map(op.getResult(0), result);
   return success();
 }
@@ -270,10 +276,37 @@ Value RegionConverter::partStart(Location loc, ArrayAttr outer, ArrayAttr axes,
   return arith::SubIOp::create(builder, loc, start, whole);
 }
 
+/// A piece of a list whose length is a value.
+LogicalResult RegionConverter::convertListSlice(parc::SliceOp op, Value input,
+                                                RankedTensorType type) {
+  Location loc = op.getLoc();
+  int64_t parts = tables.members(op.getAxes());
+  Value size = mapping.lookup(op.getSize());
+  Value count = arith::ConstantIndexOp::create(builder, loc, parts);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  // With one unit a part, a part starts at its own number.
+  Value part = rt::PartStartOp::create(builder, loc, op.getAxes(), parts, 1);
+  auto startOf = [&](Value index) -> Value {
+    Value units = arith::MulIOp::create(builder, loc, index, size);
+    return arith::DivSIOp::create(builder, loc, units, count);
+  };
+  Value next = arith::AddIOp::create(builder, loc, part, one);
+  Value start = startOf(part), end = startOf(next);
+  Value extent = arith::SubIOp::create(builder, loc, end, start);
+  MapShell map(builder, loc, type, extent);
+  Value at = arith::AddIOp::create(map.body, loc, map.indices()[0], start);
+  mapping.map(op.getResult(),
+              map.finish(rt::AtOp::create(map.body, loc, type.getElementType(),
+                                          input, at)));
+  return success();
+}
+
 LogicalResult RegionConverter::convertSlice(parc::SliceOp op) {
   Location loc = op.getLoc();
   Value input = get(op.getInput());
   auto type = cast<RankedTensorType>(convertType(op.getType()));
+  if (op.getSize())
+    return convertListSlice(op, input, type);
   Value start = partStart(loc, op.getOuter(), op.getAxes(), op.getExtent(),
                           op.getGrain());
   auto dim = static_cast<int64_t>(op.getDim());

@@ -111,6 +111,20 @@ int64_t ProgramTables::firstStage(StringRef symbol) {
   return first == stages ? 0 : first;
 }
 
+/// By slot, the axes that cut its elements; null where there are none.
+static DictionaryAttr flatAxes(OpBuilder &builder, parc::ParamOp param) {
+  SmallVector<NamedAttribute> slots;
+  if (auto shardings = param.getSlotShardings())
+    for (NamedAttribute slot : *shardings) {
+      auto flat = cast<parc::ShardingAttr>(slot.getValue()).getFlat();
+      if (!flat.empty())
+        slots.push_back(builder.getNamedAttr(
+            slot.getName(), builder.getArrayAttr(SmallVector<Attribute>(
+                                flat.begin(), flat.end()))));
+    }
+  return slots.empty() ? DictionaryAttr() : builder.getDictionaryAttr(slots);
+}
+
 LogicalResult ProgramTables::buildParams() {
   for (auto param : module.getOps<parc::ParamOp>()) {
     RankedTensorType type = param.getTensorType();
@@ -147,7 +161,8 @@ LogicalResult ProgramTables::buildParams() {
         builder.getDenseI64ArrayAttr(full),
         builder.getDenseI64ArrayAttr(offsets), param.getLayerBaseAttr(),
         param.getLayerStrideAttr(), param.getStdAttr(), param.getValueAttr(),
-        builder.getI64IntegerAttr(firstStage(param.getSymName())));
+        builder.getI64IntegerAttr(firstStage(param.getSymName())),
+        flatAxes(builder, param));
   }
   return success();
 }

@@ -17,6 +17,7 @@
 #include "parc/Analysis/RefineMesh.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -40,6 +41,26 @@ void mlir::parc::driver::setMesh(ModuleOp module,
   MeshOp::create(builder, module.getLoc(), builder.getStrArrayAttr(names),
                  builder.getDenseI64ArrayAttr(sizes),
                  builder.getStrArrayAttr(order));
+  if (declaration.zero.value == 0)
+    return;
+  // A group was checked to divide its axis.
+  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
+  (void)splitAxis(module, group < cp ? "cp" : "dp",
+                  group < cp ? group : group / cp);
+}
+
+std::vector<std::string>
+mlir::parc::driver::zeroAxes(ModuleOp module, const Declaration &declaration) {
+  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
+  std::vector<std::string> axes;
+  if (group == declaration.dataRanks())
+    return axes;
+  int64_t fromContext = std::min(group, cp);
+  for (std::string &axis : innerParts(module, "dp", group / fromContext))
+    axes.push_back(std::move(axis));
+  for (std::string &axis : innerParts(module, "cp", fromContext))
+    axes.push_back(std::move(axis));
+  return axes;
 }
 
 /// Lets the experts have their ranks: those of cp first, then of dp.
@@ -195,6 +216,10 @@ LogicalResult RuleApplier::applyTo(ParamOp param, const ShardingRule &rule) {
     return failure();
   }
   param.setShardingAttr(wish);
+  std::string where = "the rule " + quoted(rule.pattern) + " at " +
+                      printable(llvm::sys::path::filename(rule.place.file)) +
+                      ":" + std::to_string(rule.place.line);
+  param->setAttr(kRuleAttr, StringAttr::get(context, where));
   setBy[param.getSymName().str()] = &rule;
   return success();
 }

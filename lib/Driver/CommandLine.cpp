@@ -24,10 +24,9 @@ using namespace mlir::parc::driver;
 namespace {
 
 constexpr unsigned bit(Verb verb) { return 1u << static_cast<unsigned>(verb); }
-constexpr unsigned kBuilds =
-    bit(Verb::Compile) | bit(Verb::Import) | bit(Verb::Run) | bit(Verb::Show);
 constexpr unsigned kPlans =
-    bit(Verb::Compile) | bit(Verb::Run) | bit(Verb::Show);
+    bit(Verb::Compile) | bit(Verb::Run) | bit(Verb::Show) | bit(Verb::Explain);
+constexpr unsigned kBuilds = kPlans | bit(Verb::Import);
 constexpr unsigned kAny = ~0u;
 
 struct FlagSpec {
@@ -68,10 +67,13 @@ constexpr FlagSpec kFlags[] = {
     {"clip", true, kPlans},
     {"sp", false, kPlans},
     {"cp-kind", true, kPlans},
+    {"cp-split", true, kPlans},
     {"ep", true, kPlans},
     {"moe", true, kBuilds},
     {"moe-buffer-factor", true, kBuilds},
     {"capacity-factor", true, kBuilds},
+    {"zero", true, kPlans},
+    {"zero-group", true, kPlans},
     {"rank", true, bit(Verb::Show)},
     {"stage", true, bit(Verb::Show)},
 };
@@ -83,10 +85,10 @@ struct VerbSpec {
 };
 
 constexpr VerbSpec kVerbs[] = {
-    {"compile", Verb::Compile, true},  {"import", Verb::Import, true},
-    {"run", Verb::Run, true},          {"show", Verb::Show, true},
-    {"version", Verb::Version, false}, {"doctor", Verb::Doctor, false},
-    {"help", Verb::Help, false},
+    {"compile", Verb::Compile, true}, {"import", Verb::Import, true},
+    {"run", Verb::Run, true},         {"show", Verb::Show, true},
+    {"explain", Verb::Explain, true}, {"version", Verb::Version, false},
+    {"doctor", Verb::Doctor, false},  {"help", Verb::Help, false},
 };
 
 const FlagSpec *findFlag(StringRef name) {
@@ -311,6 +313,11 @@ bool CommandLineParser::readWords() {
   if (line.verb == Verb::Show && !readTopic())
     return false;
   bool takesModel = spec ? spec->takesModel : true;
+  if (line.verb == Verb::Explain && words.empty()) {
+    fail(place(arguments.size()), "expected what to explain");
+    reporter.help("parc explain MODEL NAME, or parc explain ERROR");
+    return false;
+  }
   if (takesModel && words.empty()) {
     fail(place(arguments.size()), "expected a model");
     reporter.help("a .mlir file, a config.json or its folder, or '-'");
@@ -318,6 +325,10 @@ bool CommandLineParser::readWords() {
   }
   if (takesModel) {
     line.model = words.front();
+    words.erase(words.begin());
+  }
+  if (line.verb == Verb::Explain && !words.empty()) {
+    line.name = words.front();
     words.erase(words.begin());
   }
   if (words.empty())
@@ -366,6 +377,8 @@ std::optional<CommandLine> CommandLine::parse(ArrayRef<StringRef> arguments,
   return CommandLineParser(arguments, reporter).run();
 }
 
+bool CommandLine::hasFlag(StringRef name) { return findFlag(name) != nullptr; }
+
 const Word *CommandLine::flag(StringRef name) const {
   auto found = given.find(name.str());
   return found == given.end() ? nullptr : &found->second;
@@ -377,6 +390,8 @@ parc compile MODEL [-o out]             partition, schedule, emit
 parc import  MODEL [-o model.mlir]      read only; print what was understood
 parc run     MODEL [--steps 1]          all ranks as threads, beside the unpartitioned model
 parc show    comms|layouts|schedule|groups|config MODEL|OUT [--rank N] [--stage N]
+parc explain MODEL|OUT NAME             why this is sent, what would send less
+parc explain ERROR                      the long form of a message, with an example
 parc version | parc doctor              doctor: what was found here, what works without the rest
 
 MODEL   .mlir, config.json or its folder, '-'; told apart by content
@@ -385,11 +400,14 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --mesh tp=8,pp=16,dp=4 | 8x16x4                                     [the model's, else 1x1x1]
   --sp                       sequence parallel on tp                                       [off]
   --cp-kind ring|all-gather|ulysses    by bytes among those legal                         [auto]
+  --cp-split balanced|contiguous   equal work under a causal mask                     [balanced]
   --ep N                     experts over cp, then dp; needs --sp where tp > 1               [1]
   --schedule gpipe|1f1b                                                                  [1f1b]
   --batch N  --seq N         global sequences; tokens each         [4*pp*dp; min(max, 8192)]
   --micro-batches N          per replica                              [one sequence in each]
   --dtype bf16|f32|f64                                                         [the model's]
+  --zero 0|1|2|3             1 moves what 0 moves, and holds less            [1 if dp > 1]
+  --zero-group N             split in groups of N, copies across                   [dp x cp]
   --rank-order tp-cp-dp-pp   fastest first                                     [tp-cp-dp-pp]
   --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
   --moe dropless|capacity    capacity: what exceeds an expert's share is dropped    [dropless]

@@ -15,6 +15,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::driver;
@@ -25,7 +27,51 @@ double CommRow::bytesSent() const {
     return 0;
   if (kind == "send")
     return bytesPerCall();
+  if (bytesStated)
+    return static_cast<double>(*bytesStated);
   return (kind == "all_reduce" ? 2 : 1) * (n - 1) / n * bytesPerCall();
+}
+
+/// `layers.3.attn.o` or `layers.*.attn.o` as `layers.attn.o`.
+static std::string withoutLayer(StringRef name) {
+  SmallVector<StringRef> parts;
+  name.split(parts, '.');
+  llvm::erase_if(parts, [](StringRef part) {
+    unsigned number;
+    return part == "*" || part == "{}" || !part.getAsInteger(10, number);
+  });
+  return llvm::join(parts, ".");
+}
+
+bool mlir::parc::driver::isCalled(const CommRow &row, StringRef name) {
+  std::string wanted = withoutLayer(name);
+  auto fits = [&](StringRef mine) {
+    return mine == wanted || (mine.ends_with(wanted) &&
+                              mine.drop_back(wanted.size()).ends_with("."));
+  };
+  if (wanted.empty())
+    return false;
+  if (fits(row.name))
+    return true;
+  SmallVector<StringRef> values;
+  StringRef(row.value).split(values, ", ");
+  return llvm::any_of(values, [&](StringRef value) {
+    return fits(value) || value.rsplit('.').first == wanted;
+  });
+}
+
+double
+mlir::parc::driver::busiestBytes(const CommReport &report,
+                                 function_ref<bool(const CommRow &)> which) {
+  std::map<int64_t, double> stages;
+  for (const CommRow &row : report.rows)
+    if (which(row))
+      for (int64_t stage = row.firstStage; stage <= row.lastStage; ++stage)
+        stages[stage] += row.bytesPerStep();
+  double most = 0;
+  for (auto [stage, bytes] : stages)
+    most = std::max(most, bytes);
+  return most;
 }
 
 namespace {
@@ -47,13 +93,14 @@ public:
 private:
   void walkRole(RoleOp role);
   void walkRegion(Region &region, StringRef direction, const CommRow &base);
-  void addCollective(Operation *op, CommRow row);
+  std::optional<CommRow> collective(Operation *op, CommRow row);
   void addTransfers(RoleOp role, Region &region, int64_t sends, bool forward,
                     const CommRow &base);
   void addTransfer(Value value, StringRef kind, int64_t stages, CommRow row);
   void finish(CommRow row);
   std::vector<int64_t> layersOn(StackOp stack, const CommRow &row) const;
   void setType(CommRow &row, Type type) const;
+  void setWhy(CommRow &row, WhyAttr why) const;
 
   ModuleOp module;
   Extents extents;
@@ -68,6 +115,28 @@ void Collector::setType(CommRow &row, Type type) const {
   llvm::raw_string_ostream(row.dtype) << tensor.getElementType();
   row.elementBytes =
       llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+void Collector::setWhy(CommRow &row, WhyAttr why) const {
+  row.why = printable(why.getText());
+  row.value = printable(why.getValue());
+  row.because.clear();
+  for (StringAttr origin : why.getBecause())
+    row.because.push_back(printable(origin.getValue()));
+  row.bytesStated = why.getBytes();
+  row.shape = row.from = row.to = "";
+  if (RankedTensorType type = why.getType()) {
+    llvm::raw_string_ostream os(row.shape);
+    for (int64_t size : type.getShape())
+      os << size << 'x';
+    row.shape = StringRef(row.shape).rtrim('x').str();
+    if (row.shape.empty())
+      row.shape = "scalar";
+  }
+  if (why.getFrom()) {
+    row.from = layoutText(why.getFrom(), extents.sizes());
+    row.to = layoutText(why.getTo(), extents.sizes());
+  }
 }
 
 /// The layers of `stack` that each of the row's stages runs.
@@ -115,12 +184,11 @@ void Collector::finish(CommRow row) {
     report.rows.push_back(std::move(row));
 }
 
-void Collector::addCollective(Operation *op, CommRow row) {
+std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   ArrayAttr axes = op->getAttrOfType<ArrayAttr>("axes");
-  for (StringRef axis : axes.getAsValueRange<StringAttr>()) {
-    row.members *= extents.sizes().of(axis);
-    row.axes.push_back(axis.str());
-  }
+  SmallVector<StringAttr> names(axes.getAsRange<StringAttr>());
+  row.members *= extents.sizes().product(names);
+  row.axes = readableAxes(names, extents.sizes());
   Value whole = op->getOperand(0);
   row.kind = op->getName().stripDialect().str();
   if (auto reduce = dyn_cast<AllReduceOp>(op)) {
@@ -138,20 +206,32 @@ void Collector::addCollective(Operation *op, CommRow row) {
     row.dim = exchange.getSplitDim();
   }
   if (row.members < 2)
-    return;
+    return std::nullopt;
   setType(row, whole.getType());
   std::optional<int64_t> elements = extents.elements(whole);
   row.known = elements.has_value();
   row.elements = elements.value_or(0);
-  row.why = printable(op->getAttrOfType<StringAttr>("why").getValue());
+  if (auto why = op->getAttrOfType<WhyAttr>("why"))
+    setWhy(row, why);
+  else if (auto text = op->getAttrOfType<StringAttr>("why"))
+    row.why = printable(text.getValue());
   row.name = locationName(op->getLoc());
   row.location = locationText(op->getLoc());
-  finish(std::move(row));
+  return row;
+}
+
+/// Values of one bucket travel as one.
+static void join(CommRow &bucket, const CommRow &row) {
+  bucket.elements += row.elements;
+  bucket.known &= row.known;
+  ++bucket.values;
 }
 
 void Collector::walkRegion(Region &region, StringRef direction,
                            const CommRow &base) {
-  for (Block &block : region)
+  for (Block &block : region) {
+    std::map<int64_t, CommRow> buckets;
+    std::map<int64_t, WhyAttr> reasons;
     for (Operation &op : block) {
       if (auto stack = dyn_cast<StackOp>(op)) {
         CommRow inner = base;
@@ -166,10 +246,26 @@ void Collector::walkRegion(Region &region, StringRef direction,
       }
       if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
         continue;
-      CommRow row = base;
-      row.direction = direction.str();
-      addCollective(&op, std::move(row));
+      CommRow made = base;
+      made.direction = direction.str();
+      std::optional<CommRow> row = collective(&op, std::move(made));
+      auto bucket = op.getAttrOfType<IntegerAttr>("bucket");
+      if (row && !bucket)
+        finish(std::move(*row));
+      if (!row || !bucket)
+        continue;
+      auto why = op.getAttrOfType<WhyAttr>("why");
+      auto [found, isNew] = buckets.try_emplace(bucket.getInt(), *row);
+      WhyAttr &reason = reasons[bucket.getInt()];
+      if (!isNew)
+        join(found->second, *row);
+      reason = isNew ? why : reason.mergedWith(why);
     }
+    for (auto &[number, row] : buckets) {
+      setWhy(row, reasons[number]);
+      finish(std::move(row));
+    }
+  }
 }
 
 void Collector::addTransfer(Value value, StringRef kind, int64_t count,

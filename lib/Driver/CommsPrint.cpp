@@ -63,6 +63,8 @@ void mlir::parc::driver::printComms(const CommReport &report,
     if (!isOn(row, stage))
       continue;
     std::string where = row.name.empty() ? row.location : row.name;
+    if (row.values > 1)
+      where += " and " + std::to_string(row.values - 1) + " more";
     if (!row.stack.empty())
       where += ", each of " + row.stack;
     columns(row.kind, llvm::join(row.axes, "+"), row.direction,
@@ -70,6 +72,8 @@ void mlir::parc::driver::printComms(const CommReport &report,
             row.known ? bytesText(row.bytesSent()) : "unknown",
             row.known ? bytesText(row.bytesPerStep()) : "unknown",
             where + "; " + stagesText(row));
+    if (!row.from.empty())
+      os << "  from " << row.from << " to " << row.to << '\n';
     size_t width = 96 - std::min<size_t>(row.location.size(), 60);
     os << "  " << StringRef(row.why).take_front(width)
        << (row.location.empty() ? "" : "  ") << row.location << '\n';
@@ -114,7 +118,7 @@ mlir::parc::driver::summarizeComms(const CommReport &report, int64_t stage) {
   return result;
 }
 
-static llvm::json::Value toJSON(const CommRow &row) {
+llvm::json::Value mlir::parc::driver::rowToJSON(const CommRow &row) {
   llvm::json::Object object{
       {"kind", row.kind},
       {"axis", llvm::join(row.axes, "+")},
@@ -125,7 +129,13 @@ static llvm::json::Value toJSON(const CommRow &row) {
       {"count_per_micro_batch", row.perMicroBatch},
       {"count_per_step", row.perStep},
       {"dtype", row.dtype},
+      {"values", row.values},
       {"why", row.why},
+      {"because", llvm::json::Array(row.because)},
+      {"value", row.value},
+      {"shape", row.shape},
+      {"from", row.from},
+      {"to", row.to},
       {"name", row.name},
       {"location", row.location}};
   object["dim"] = row.dim ? llvm::json::Value(*row.dim) : nullptr;
@@ -155,7 +165,7 @@ mlir::parc::driver::commsToJSON(const CommReport &report,
   llvm::json::Array rows;
   for (const CommRow &row : report.rows)
     if (isOn(row, stage))
-      rows.push_back(toJSON(row));
+      rows.push_back(rowToJSON(row));
   return llvm::json::Object{{"micro_batches", report.microBatches},
                             {"collectives", std::move(rows)}};
 }

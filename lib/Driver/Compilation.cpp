@@ -155,6 +155,10 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
   options.microBatches = declaration.microBatches.value;
   options.rule = declaration.schedule.value;
   options.strategy = planStrategy(compilation.module(), declaration);
+  options.zero = declaration.zero.value;
+  options.zeroAxes = zeroAxes(compilation.module(), declaration);
+  options.balanced = declaration.contextSplit.value == "balanced" &&
+                     options.strategy.contextKind != ContextKind::Ulysses;
   if (failed(applyRules(compilation.module(), declaration, reporter)))
     return kWrong;
   compilation.phase = Phase::Annotated;

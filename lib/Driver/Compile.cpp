@@ -107,9 +107,18 @@ static std::string manifestText(Compilation &compilation) {
 /// from: the same plan gives the same bytes.
 static void relocate(CommReport &comms, StringRef file) {
   std::string from = printable(file) + ":";
-  for (CommRow &row : comms.rows)
+  for (CommRow &row : comms.rows) {
     if (StringRef(row.location).starts_with(from))
       row.location.replace(0, from.size(), "model.mlir:");
+    for (std::string &origin : row.because) {
+      if (size_t at = origin.find(" at " + from); at != std::string::npos)
+        origin.replace(at + 4, from.size(), "model.mlir:");
+      // The folder's plan has the rule on a line of its own choice.
+      if (size_t at = origin.find(" at ");
+          StringRef(origin).starts_with("the rule"))
+        origin.resize(std::min(at, origin.size()));
+    }
+  }
 }
 
 /// Writes the C++ and the runtime's source.

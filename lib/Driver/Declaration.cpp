@@ -115,12 +115,16 @@ private:
   bool readSchedule();
   bool readOptimizer();
   bool readContext();
+  bool readChoice(StringRef key, ArrayRef<StringRef> choices,
+                  Setting<std::string> &out);
   bool readSequenceParallel();
   bool readExperts();
   bool readSizes();
   bool checkExpertKeys();
   bool readMoe();
   bool readFactor(StringRef key, double least, Setting<double> &out);
+  bool readZero();
+  bool checkZeroGroup();
   bool checkStages();
   bool checkBatch();
   void warnNodes();
@@ -269,23 +273,28 @@ bool Resolver::readSequenceParallel() {
   return false;
 }
 
-bool Resolver::readContext() {
-  static constexpr StringRef kinds[] = {"auto", "ring", "all-gather",
-                                        "ulysses"};
-  result.contextKind.value = "auto";
-  const auto *given = find("cp-kind");
+bool Resolver::readChoice(StringRef key, ArrayRef<StringRef> choices,
+                          Setting<std::string> &out) {
+  out.value = choices.front().str();
+  const auto *given = find(key);
   if (!given)
     return true;
   const RawValue &raw = given->first;
-  result.contextKind = {raw.text, given->second, raw.place};
-  if (llvm::is_contained(kinds, raw.text))
+  out = {raw.text, given->second, raw.place};
+  if (llvm::is_contained(choices, raw.text))
     return true;
-  fail(raw.place, "unknown cp-kind " + quoted(raw.text), "cp-kind");
-  StringRef near = nearestName(raw.text, kinds);
-  reporter.help(near.empty()
-                    ? "kinds: " + llvm::join(ArrayRef<StringRef>(kinds), ", ")
-                    : "did you mean '" + near.str() + "'?");
+  fail(raw.place, "unknown " + key + " " + quoted(raw.text), key);
+  StringRef near = nearestName(raw.text, choices);
+  reporter.help(near.empty() ? "one of " + llvm::join(choices, ", ")
+                             : "did you mean '" + near.str() + "'?");
   return false;
+}
+
+bool Resolver::readContext() {
+  return readChoice("cp-kind", {"auto", "ring", "all-gather", "ulysses"},
+                    result.contextKind) &&
+         readChoice("cp-split", {"balanced", "contiguous"},
+                    result.contextSplit);
 }
 
 bool Resolver::readExperts() {
@@ -418,6 +427,77 @@ bool Resolver::readMoe() {
          readFactor("capacity-factor", 0.001, result.capacityFactor);
 }
 
+/// A group is whole along the faster of the two axes, or lies within it.
+bool Resolver::checkZeroGroup() {
+  if (result.zeroGroup.value == 1 && result.dataRanks() > 1) {
+    fail(result.zeroGroup.place, "a ZeRO group of 1 rank splits nothing",
+         "zero-group");
+    reporter.help("--zero 0 says the same");
+    return false;
+  }
+  int64_t ranks = result.dataRanks(), group = result.zeroGroup.value;
+  int64_t cp = result.size("cp");
+  if (ranks % group == 0 && (group % cp == 0 || cp % group == 0))
+    return true;
+  fail(result.zeroGroup.place,
+       "expected a ZeRO group that divides dp x cp = " + Twine(ranks) +
+           ", got " + Twine(group),
+       "zero-group");
+  for (int64_t fewer = group - 1; fewer > 0; --fewer)
+    if (ranks % fewer == 0 && (fewer % cp == 0 || cp % fewer == 0)) {
+      reporter.help("the next smaller one is " + Twine(fewer));
+      break;
+    }
+  return false;
+}
+
+bool Resolver::readZero() {
+  int64_t ranks = result.dataRanks();
+  result.zero.value = ranks > 1 ? 1 : 0;
+  if (const auto *given = find("zero")) {
+    const RawValue &raw = given->first;
+    int64_t stage = 0;
+    if (StringRef(raw.text).getAsInteger(10, stage) || stage < 0 || stage > 3)
+      return fail(raw.place,
+                  "expected 'zero' from 0 to 3, got " + quoted(raw.text),
+                  "zero");
+    result.zero = {stage, given->second, raw.place};
+    bool isOther =
+        given->second == Origin::Plan && result.mesh.origin == Origin::Flag;
+    if (ranks == 1 && isOther) {
+      // The plan means another mesh.
+      result.zero.value = 0;
+    } else if (stage > 0 && ranks == 1) {
+      fail(raw.place,
+           "ZeRO " + Twine(stage) +
+               " has nothing to split over: dp=1, cp=1 in the mesh " +
+               result.mesh.value.str(),
+           "zero");
+      reporter.help("give the mesh a dp axis, or leave --zero out");
+      return false;
+    }
+  }
+  if (!readCount("zero-group", result.zeroGroup, ranks, Origin::Default))
+    return false;
+  if (find("zero-group") && result.zero.value == 0) {
+    fail(result.zeroGroup.place, "a ZeRO group without ZeRO", "zero-group");
+    reporter.help("--zero 1, 2 or 3 splits over groups");
+    return false;
+  }
+  if (!checkZeroGroup())
+    return false;
+  int64_t m = result.microBatches.value;
+  if (result.zero.value >= 2 && m > 1)
+    reporter.warning(
+        result.zero.place,
+        "ZeRO " + Twine(result.zero.value) + " reduces gradients " + Twine(m) +
+            " times a step, once a micro-batch" +
+            (result.zero.value == 3 ? ", and gathers parameters twice in each"
+                                    : ""),
+        "zero-traffic");
+  return true;
+}
+
 bool Resolver::checkStages() {
   int64_t pp = result.size("pp"), m = result.microBatches.value;
   if (pp > std::max<int64_t>(1, facts.layers)) {
@@ -504,8 +584,9 @@ std::optional<Declaration> Resolver::run() {
   result.rules = source.rules;
   result.planPath = source.planPath;
   if (!readMesh() || !readOrder() || !readSchedule() || !readOptimizer() ||
-      !readSequenceParallel() || !readContext() || !readSizes() || !readMoe() ||
-      !readExperts() || !checkBatch() || !checkStages())
+      !readSequenceParallel() || !readContext() || !readSizes() ||
+      !readZero() || !readMoe() || !readExperts() || !checkBatch() ||
+      !checkStages())
     return std::nullopt;
   warnNodes();
   return std::move(result);
@@ -561,9 +642,11 @@ static SmallVector<Row> rows(const Declaration &d) {
       row("seq", std::to_string(d.sequence.value), false, d.sequence),
       row("micro-batches", std::to_string(d.microBatches.value), false,
           d.microBatches),
+      row("zero", std::to_string(d.zero.value), false, d.zero),
       row("dtype", stringifyElementKind(d.dtype.value).str(), true, d.dtype)};
   table.push_back(row("sp", d.sp.value ? "true" : "false", false, d.sp));
   table.push_back(row("cp-kind", d.contextKind.value, true, d.contextKind));
+  table.push_back(row("cp-split", d.contextSplit.value, true, d.contextSplit));
   table.push_back(row("ep", std::to_string(d.ep.value), false, d.ep));
   if (!d.moe.value.empty())
     table.push_back(row("moe", d.moe.value, true, d.moe));
@@ -573,6 +656,9 @@ static SmallVector<Row> rows(const Declaration &d) {
   if (d.capacityFactor.value != 0.0)
     table.push_back(row("capacity-factor", number(d.capacityFactor.value),
                         false, d.capacityFactor));
+  if (d.zeroGroup.value != d.dataRanks())
+    table.push_back(row("zero-group", std::to_string(d.zeroGroup.value), false,
+                        d.zeroGroup));
   for (StringRef key :
        {"lr", "beta1", "beta2", "eps", "weight-decay", "clip"}) {
     const Setting<double> &setting = d.optimizer.at(key.str());

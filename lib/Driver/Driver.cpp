@@ -43,6 +43,8 @@ static int dispatch(Session &session) {
     return runRun(session);
   case Verb::Show:
     return runShow(session);
+  case Verb::Explain:
+    return runExplain(session);
   case Verb::Version:
     return runVersion(session);
   case Verb::Doctor:

@@ -195,10 +195,58 @@ std::optional<int64_t> Extents::byFactors(OpResult result, unsigned dim,
   return product;
 }
 
+int64_t Extents::localElements(RankedTensorType type,
+                               ShardingAttr sharding) const {
+  int64_t product = 1;
+  for (auto [size, dim] : llvm::zip(type.getShape(), sharding.getDims()))
+    product *= maxPartSize(size / dim.getGrain(), axes.product(dim.getAxes())) *
+               dim.getGrain();
+  return product;
+}
+
+/// A dimension that a collective or slice has gathered or cut; the others are
+/// its input's.
+std::optional<int64_t> Extents::ofMove(Operation *op, unsigned dim,
+                                       unsigned depth) {
+  auto part = [&](int64_t size, int64_t grain, ArrayAttr outer,
+                  ArrayAttr inner) {
+    int64_t whole = largestPart(size, grain, outer);
+    return inner ? largestPart(whole, grain, inner) : whole;
+  };
+  auto of = [&](auto move, ArrayAttr inner) {
+    return part(static_cast<int64_t>(move.getExtent()),
+                static_cast<int64_t>(move.getGrain()), move.getOuter(), inner);
+  };
+  auto gather = dyn_cast<AllGatherOp>(op);
+  if (gather && dim == gather.getDim())
+    return of(gather, nullptr);
+  auto scatter = dyn_cast<ReduceScatterOp>(op);
+  if (scatter && dim == scatter.getDim())
+    return std::max<int64_t>(1, of(scatter, scatter.getAxes()));
+  auto slice = dyn_cast<SliceOp>(op);
+  if (slice && dim == slice.getDim())
+    return of(slice, slice.getAxes());
+  auto move = dyn_cast<AllToAllOp>(op);
+  if (move && dim == move.getGatherDim())
+    return part(static_cast<int64_t>(move.getGatherExtent()),
+                static_cast<int64_t>(move.getGatherGrain()),
+                move.getGatherOuter(), nullptr);
+  if (move && dim == move.getSplitDim())
+    return part(static_cast<int64_t>(move.getSplitExtent()),
+                static_cast<int64_t>(move.getSplitGrain()),
+                move.getSplitOuter(), move.getAxes());
+  return extent(op->getOperand(0), dim, depth);
+}
+
 std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
                                          unsigned depth) {
   Operation *op = result.getOwner();
   if (auto load = dyn_cast<LoadOp>(op)) {
+    auto param = module.lookupSymbol<ParamOp>(load.getParam());
+    if (ShardingAttr slot = param.getSlotSharding(load.getSlot());
+        slot && slot.isFlat())
+      return maxPartSize(localElements(param.getTensorType(), slot),
+                         axes.product(slot.getFlat()));
     const ValueLayout *layout = layouts.find(load.getParam());
     if (layout && dim < layout->dims.size())
       return layout->dims[dim].largest();
@@ -206,36 +254,39 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
   }
   if (auto empty = dyn_cast<tensor::EmptyOp>(op))
     return index(empty.getDynamicSize(dim), depth);
-  if (auto gather = dyn_cast<AllGatherOp>(op)) {
-    if (dim == gather.getDim())
-      return largestPart(static_cast<int64_t>(gather.getExtent()),
-                         static_cast<int64_t>(gather.getGrain()),
-                         gather.getOuter());
-    return extent(gather.getInput(), dim, depth);
+  if (auto gather = dyn_cast<AllGatherOp>(op);
+      gather && gather.getSize() && dim == gather.getDim())
+    return index(gather.getSize(), depth);
+  if (Value size = isa<ReduceScatterOp, SliceOp>(op) && op->getNumOperands() > 1
+                       ? op->getOperand(1)
+                       : Value()) {
+    std::optional<int64_t> whole = index(size, depth);
+    if (!whole)
+      return std::nullopt;
+    return largestPart(*whole, 1, op->getAttrOfType<ArrayAttr>("axes"));
   }
-  if (auto scatter = dyn_cast<ReduceScatterOp>(op)) {
-    if (dim == scatter.getDim())
-      return std::max<int64_t>(
-          1, largestPart(largestPart(static_cast<int64_t>(scatter.getExtent()),
-                                     static_cast<int64_t>(scatter.getGrain()),
-                                     scatter.getOuter()),
-                         static_cast<int64_t>(scatter.getGrain()),
-                         scatter.getAxes()));
-    return extent(scatter.getInput(), dim, depth);
-  }
-  if (auto slice = dyn_cast<SliceOp>(op)) {
-    if (dim == slice.getDim())
-      return largestPart(
-          largestPart(static_cast<int64_t>(slice.getExtent()),
-                      static_cast<int64_t>(slice.getGrain()), slice.getOuter()),
-          static_cast<int64_t>(slice.getGrain()), slice.getAxes());
-    return extent(slice.getInput(), dim, depth);
-  }
+  if (isa<AllGatherOp, ReduceScatterOp, AllToAllOp, SliceOp>(op))
+    return ofMove(op, dim, depth);
   if (isa<AllReduceOp, OwnOp>(op))
     return extent(op->getOperand(0), dim, depth);
   if (auto stack = dyn_cast<StackOp>(op))
     return extent(stack.getYield()->getOperand(result.getResultNumber()), dim,
                   depth);
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
+    int64_t product = 1;
+    for (int64_t member : collapse.getReassociationIndices()[dim]) {
+      std::optional<int64_t> size =
+          extent(collapse.getSrc(), static_cast<unsigned>(member), depth + 1);
+      if (!size || llvm::MulOverflow(product, *size, product))
+        return std::nullopt;
+    }
+    return product;
+  }
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
+    OpFoldResult size = expand.getMixedOutputShape()[dim];
+    if (auto value = dyn_cast<Value>(size))
+      return index(value, depth);
+  }
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
     OpFoldResult size = slice.getMixedSizes()[dim];
     if (auto value = dyn_cast<Value>(size))

@@ -49,8 +49,11 @@ private:
                                         unsigned dim, unsigned depth);
   std::optional<int64_t> ofResult(OpResult result, unsigned dim,
                                   unsigned depth);
+  std::optional<int64_t> ofMove(Operation *op, unsigned dim, unsigned depth);
   std::optional<int64_t> byFactors(OpResult result, unsigned dim,
                                    unsigned depth);
+  /// The largest part of a tensor under `sharding`, before it is flattened.
+  int64_t localElements(RankedTensorType type, ShardingAttr sharding) const;
   std::optional<int64_t> sent(Region &region, unsigned index, unsigned dim,
                               unsigned depth);
 

@@ -47,6 +47,8 @@ std::string ValueLayout::axesText() const {
   });
   if (!partial.empty())
     os << (dims.empty() ? "" : "; ") << "partial " << llvm::join(partial, "+");
+  if (!flat.empty())
+    os << "; flat " << llvm::join(flat, "+");
   return text.empty() ? "-" : text;
 }
 
@@ -102,6 +104,14 @@ static std::string typeText(Type type) {
   return text;
 }
 
+/// Axes of more than one rank.
+static SmallVector<StringAttr> usedAxes(ArrayRef<StringAttr> list,
+                                        const AxisSizes &axes) {
+  SmallVector<StringAttr> used(list);
+  llvm::erase_if(used, [&](StringAttr axis) { return axes.of(axis) < 2; });
+  return used;
+}
+
 static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
                             const AxisSizes &axes) {
   ValueLayout layout;
@@ -116,16 +126,16 @@ static ValueLayout layoutOf(RankedTensorType type, ShardingAttr sharding,
       DimShardingAttr split = sharding.getDims()[index];
       dim.grain = split.getGrain();
       dim.parts = axes.product(split.getAxes());
-      for (StringAttr axis : split.getAxes())
-        if (axes.of(axis.getValue()) > 1)
-          dim.axes.push_back(axis.str());
+      dim.axes = readableAxes(usedAxes(split.getAxes(), axes), axes);
     }
     layout.dims.push_back(std::move(dim));
   }
   if (sharding)
-    for (StringAttr axis : sharding.getPartial())
-      if (axes.of(axis.getValue()) > 1)
-        layout.partial.push_back(axis.str());
+    layout.partial = readableAxes(usedAxes(sharding.getPartial(), axes), axes);
+  if (sharding) {
+    layout.flat = readableAxes(usedAxes(sharding.getFlat(), axes), axes);
+    layout.flatParts = axes.product(sharding.getFlat());
+  }
   return layout;
 }
 
@@ -197,6 +207,7 @@ static llvm::json::Value toJSON(const ValueLayout &layout) {
                             {"dtype", layout.dtype},
                             {"dims", std::move(dims)},
                             {"partial", llvm::json::Array(layout.partial)},
+                            {"flat", llvm::json::Array(layout.flat)},
                             {"location", layout.location}};
   if (layout.layers)
     object["layers"] = layout.layers;

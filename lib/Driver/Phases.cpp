@@ -55,11 +55,15 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     return;
   case Phase::Sharded: {
     manager.addPass(createDecomposeComposites());
+    if (options.balanced)
+      manager.addPass(createBalanceSequence());
     ShardOptions shard;
     shard.microBatches = options.microBatches;
     shard.sequenceParallel = options.strategy.sequenceParallel;
     shard.contextKind = options.strategy.contextKind;
     shard.expertAxes = options.strategy.expertAxes;
+    shard.zero = options.zero;
+    shard.zeroAxes.assign(options.zeroAxes.begin(), options.zeroAxes.end());
     manager.addPass(createShard(shard));
     VerifyShardedOptions check;
     check.microBatches = options.microBatches;
@@ -124,6 +128,8 @@ struct PhasePipelineOptions : public PassPipelineOptions<PhasePipelineOptions> {
       *this, "sequence-parallel",
       llvm::cl::desc("split what layers carry along the sequence over tp"),
       llvm::cl::init(false)};
+  Option<int64_t> zero{*this, "zero", llvm::cl::desc("ZeRO's stage"),
+                       llvm::cl::init(0)};
 };
 } // namespace
 
@@ -141,6 +147,7 @@ void mlir::parc::driver::registerPhasePipelines() {
           options.microBatches = given.microBatches;
           options.rule = given.rule;
           options.strategy.sequenceParallel = given.sequenceParallel;
+          options.zero = given.zero;
           for (size_t phase = 0; phase <= last; ++phase)
             addPhasePasses(manager, static_cast<Phase>(phase), options);
         });

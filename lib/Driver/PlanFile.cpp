@@ -47,7 +47,10 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"capacity-factor", KeyType::Real},
       {"sp", KeyType::Boolean},
       {"cp-kind", KeyType::Text},
+      {"cp-split", KeyType::Text},
       {"ep", KeyType::Integer},
+      {"zero", KeyType::Integer},
+      {"zero-group", KeyType::Integer},
   };
   return keys;
 }

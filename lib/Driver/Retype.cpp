@@ -150,7 +150,8 @@ LogicalResult Rebatch::copy() {
       OpBuilder builder(copied.getContext());
       builder.setInsertionPointAfterValue(copied);
       observed[result] = ObserveOp::create(builder, copied.getLoc(),
-                                           builder.getStringAttr(""), copied);
+                                           builder.getStringAttr(""), copied,
+                                           /*fold=*/nullptr);
     }
   });
   PassManager manager(module.getContext());

@@ -46,9 +46,7 @@ static FailureOr<Split> makeSplit(Operation *op, const RankContext &rank,
     return op->emitOpError() << "expected an extent that is a multiple of its "
                                 "grain, got "
                              << extent << " and " << grain;
-  Position above, members = rank.linear(axes);
-  if (outer)
-    above = rank.linear(outer);
+  Position above = rank.linear(outer), members = rank.linear(axes);
   Part whole = partOf(extent, grain, above);
   Split split;
   split.dim = dim;
@@ -60,6 +58,13 @@ static FailureOr<Split> makeSplit(Operation *op, const RankContext &rank,
     split.parts.push_back({part.start - whole.start, part.size});
   }
   return split;
+}
+
+/// The extent, a number of the op or a value.
+template <class T, class Op>
+static int64_t extentOf(Interpreter<T> &interpreter, Op op) {
+  return op.getSize() ? interpreter.tensor(op.getSize()).ints()[0]
+                      : int64_t(op.getExtent());
 }
 
 /// The box of one part in a tensor of `shape`.
@@ -123,6 +128,46 @@ findGroup(Operation *op, const RankContext &rank, ArrayAttr axes,
     return op->emitOpError() << "expected " << expected << " ranks over "
                              << axes << ", got " << group->size();
   return group;
+}
+
+namespace {
+
+/// What all collectives that move parts of dimensions share: this rank's
+/// number among the members, and the members' communicator.
+struct Members {
+  int64_t self = 0, count = 1;
+  /// Null where the rank is alone, so that nothing moves.
+  ::parc::Communicator *group = nullptr;
+};
+
+} // namespace
+
+/// The split that a gather, a scatter or a slice names.
+template <class T, class OpT>
+static FailureOr<Split> splitOf(Interpreter<T> &interpreter, OpT op,
+                                int64_t tensorRank) {
+  return makeSplit(op, interpreter.rank, op.getDim(), extentOf(interpreter, op),
+                   op.getGrain(), op.getAxes(), op.getOuter(), tensorRank);
+}
+
+static FailureOr<Members> findMembers(Operation *op, const RankContext &rank,
+                                      ArrayAttr axes) {
+  Position position = rank.linear(axes);
+  Members members{position.coordinate, position.size, nullptr};
+  if (members.count == 1)
+    return members;
+  auto group = findGroup(op, rank, axes, std::nullopt, members.count);
+  if (failed(group))
+    return failure();
+  members.group = *group;
+  return members;
+}
+
+/// A shape with another size of one dimension.
+static Shape resized(ArrayRef<int64_t> shape, int64_t dim, int64_t size) {
+  Shape result(shape);
+  result[dim] = size;
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,27 +248,21 @@ static LogicalResult runAllGather(Interpreter<T> &interpreter,
                                   const OpPlan<T> &plan) {
   auto op = cast<AllGatherOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
-                op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
-  int64_t self = interpreter.rank.linear(op.getAxes()).coordinate;
-  if (failed(split) ||
-      failed(checkSize(op, *split, input.shape(), split->parts[self].size)))
+  auto split = splitOf(interpreter, op, input.rank());
+  auto members = findMembers(op, interpreter.rank, op.getAxes());
+  if (failed(split) || failed(members) ||
+      failed(checkSize(op, *split, input.shape(),
+                       split->parts[members->self].size)))
     return failure();
-  if (split->parts.size() == 1)
+  if (!members->group)
     return interpreter.set(op.getResult(), input);
-  auto group = findGroup(op, interpreter.rank, op.getAxes(), std::nullopt,
-                         split->parts.size());
-  if (failed(group))
-    return failure();
-  Shape shape(input.shape());
-  shape[split->dim] = split->whole;
+  Shape shape = resized(input.shape(), split->dim, split->whole);
   Tensor<T> packed = Tensor<T>::zeros({elementCount(shape)}, input.isInt());
   std::vector<int64_t> counts = countsOf(*split, shape);
-  if (failed(toResult(op,
-                      (*group)->allGather(bytesOf(input),
-                                          mutableBytesOf(packed), counts.data(),
-                                          dtypeOf(input), op.getWhy().data()))))
+  if (failed(toResult(
+          op, members->group->allGather(bytesOf(input), mutableBytesOf(packed),
+                                        counts.data(), dtypeOf(input),
+                                        op.getWhy().data()))))
     return failure();
   return interpreter.set(op.getResult(), unpack(packed, *split, shape));
 }
@@ -233,25 +272,19 @@ static LogicalResult runReduceScatter(Interpreter<T> &interpreter,
                                       const OpPlan<T> &plan) {
   auto op = cast<ReduceScatterOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
-                op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
-  if (failed(split) ||
+  auto split = splitOf(interpreter, op, input.rank());
+  auto members = findMembers(op, interpreter.rank, op.getAxes());
+  if (failed(split) || failed(members) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
     return failure();
-  if (split->parts.size() == 1)
+  if (!members->group)
     return interpreter.set(op.getResult(), input);
-  auto group = findGroup(op, interpreter.rank, op.getAxes(), std::nullopt,
-                         split->parts.size());
-  if (failed(group))
-    return failure();
-  int64_t self = interpreter.rank.linear(op.getAxes()).coordinate;
   Tensor<T> packed = pack(input, *split);
-  Shape shape(input.shape());
-  shape[split->dim] = split->parts[self].size;
-  Tensor<T> result = Tensor<T>::zeros(shape, input.isInt());
+  Tensor<T> result = Tensor<T>::zeros(
+      resized(input.shape(), split->dim, split->parts[members->self].size),
+      input.isInt());
   std::vector<int64_t> counts = countsOf(*split, input.shape());
-  if (failed(toResult(op, (*group)->reduceScatter(
+  if (failed(toResult(op, members->group->reduceScatter(
                               bytesOf(packed), mutableBytesOf(result),
                               counts.data(), dtypeOf(input),
                               reduceOp(op.getKind()), op.getWhy().data()))))
@@ -265,35 +298,31 @@ static LogicalResult runAllToAll(Interpreter<T> &interpreter,
   auto op = cast<AllToAllOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
   RankContext &rank = interpreter.rank;
-  auto gather =
-      makeSplit(op, rank, op.getGatherDim(), op.getGatherExtent(),
-                op.getGatherGrain(), op.getAxes(), nullptr, input.rank());
-  auto split =
-      makeSplit(op, rank, op.getSplitDim(), op.getSplitExtent(),
-                op.getSplitGrain(), op.getAxes(), nullptr, input.rank());
-  if (failed(gather) || failed(split))
-    return failure();
-  int64_t self = rank.linear(op.getAxes()).coordinate;
-  if (failed(checkSize(op, *gather, input.shape(), gather->parts[self].size)) ||
+  auto gather = makeSplit(op, rank, op.getGatherDim(), op.getGatherExtent(),
+                          op.getGatherGrain(), op.getAxes(),
+                          op.getGatherOuter(), input.rank());
+  auto split = makeSplit(op, rank, op.getSplitDim(), op.getSplitExtent(),
+                         op.getSplitGrain(), op.getAxes(), op.getSplitOuter(),
+                         input.rank());
+  auto members = findMembers(op, rank, op.getAxes());
+  if (failed(gather) || failed(split) || failed(members) ||
+      failed(checkSize(op, *gather, input.shape(),
+                       gather->parts[members->self].size)) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
     return failure();
-  if (split->parts.size() == 1)
+  if (!members->group)
     return interpreter.set(op.getResult(), input);
-  auto group =
-      findGroup(op, rank, op.getAxes(), std::nullopt, split->parts.size());
-  if (failed(group))
-    return failure();
-  Shape shape(input.shape());
-  shape[split->dim] = split->parts[self].size;
-  shape[gather->dim] = gather->whole;
+  Shape shape = resized(
+      resized(input.shape(), split->dim, split->parts[members->self].size),
+      gather->dim, gather->whole);
   Tensor<T> sent = pack(input, *split);
   Tensor<T> received = Tensor<T>::zeros({elementCount(shape)}, input.isInt());
   std::vector<int64_t> sendCounts = countsOf(*split, input.shape());
   std::vector<int64_t> receiveCounts = countsOf(*gather, shape);
-  if (failed(toResult(
-          op, (*group)->allToAll(bytesOf(sent), sendCounts.data(),
-                                 mutableBytesOf(received), receiveCounts.data(),
-                                 dtypeOf(input), op.getWhy().data()))))
+  if (failed(toResult(op, members->group->allToAll(
+                              bytesOf(sent), sendCounts.data(),
+                              mutableBytesOf(received), receiveCounts.data(),
+                              dtypeOf(input), op.getWhy().data()))))
     return failure();
   return interpreter.set(op.getResult(), unpack(received, *gather, shape));
 }
@@ -303,9 +332,7 @@ static LogicalResult runSlice(Interpreter<T> &interpreter,
                               const OpPlan<T> &plan) {
   auto op = cast<SliceOp>(plan.op);
   const Tensor<T> &input = interpreter.tensor(op.getInput());
-  auto split =
-      makeSplit(op, interpreter.rank, op.getDim(), op.getExtent(),
-                op.getGrain(), op.getAxes(), op.getOuter(), input.rank());
+  auto split = splitOf(interpreter, op, input.rank());
   if (failed(split) ||
       failed(checkSize(op, *split, input.shape(), split->whole)))
     return failure();

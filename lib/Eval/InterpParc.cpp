@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Plan.h"
+#include "RankSetup.h"
 
 #include "Parc/Parc.h"
 
@@ -39,6 +40,14 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
         << ", which has no value here; give it one before the step";
     return failure();
   }
+  // Of a value that is held whole a slot may hold a piece.
+  auto param = op->getParentOfType<ModuleOp>().lookupSymbol<ParamOp>(symbol);
+  ShardingAttr sharding = param ? param.getSlotSharding(slot) : ShardingAttr();
+  bool isPiece = sharding && sharding.isFlat() &&
+                 sharding != param.getSlotSharding(kValueSlot);
+  if (isPiece)
+    return Tensor<T>::zeros(
+        {flatPart(sharding, value->size(), interpreter.rank).size}, false);
   return Tensor<T>::zeros(value->shape(), false);
 }
 
@@ -76,7 +85,7 @@ static LogicalResult runAccumulate(Interpreter<T> &interpreter,
     addInto(*sum, term);
     return success();
   }
-  // The first term decides the shape: it must be that of the parameter.
+  // The first term decides the shape: it must be that of the slot.
   FailureOr<Tensor<T>> zero =
       loadSlot(interpreter, op, op.getParam(), op.getSlot());
   if (failed(zero))

@@ -96,9 +96,6 @@ private:
     const Tensor<T> *value = full.find({symbol, layer, "value"});
     if (!value)
       return param.emitOpError() << "has no value for layer " << layer;
-    auto box = partBox(param, param.getShardingAttr(), value->shape(), rank);
-    if (failed(box))
-      return failure();
     for (auto it = full.all().lower_bound({symbol, layer, ""});
          it != full.all().end() && it->first.symbol == symbol &&
          it->first.layer == layer;
@@ -108,7 +105,17 @@ private:
                << "expected " << it->first.text() << " to have shape "
                << shapeText(value->shape()) << ", got "
                << shapeText(it->second.shape());
-      outcome.params.set(it->first, extractBox(it->second, *box));
+      ShardingAttr sharding = param.getSlotSharding(it->first.slot);
+      auto box = partBox(param, sharding, value->shape(), rank);
+      if (failed(box))
+        return failure();
+      Tensor<T> part = extractBox(it->second, *box);
+      if (sharding && sharding.isFlat()) {
+        Part range = flatPart(sharding, part.size(), rank);
+        part = extractBox(part.reshaped({part.size()}),
+                          Box{{range.start}, {range.size}, {}});
+      }
+      outcome.params.set(it->first, std::move(part));
     }
     return success();
   }

@@ -265,6 +265,19 @@ FailureOr<Box> mlir::parc::eval::partBox(Operation *op, ShardingAttr sharding,
   return box;
 }
 
+Part mlir::parc::eval::flatPart(ShardingAttr sharding, int64_t elements,
+                                const RankContext &context) {
+  if (!sharding || !sharding.isFlat())
+    return {0, elements};
+  Position position;
+  for (StringAttr axis : sharding.getFlat()) {
+    Position next = context.axis(axis.getValue());
+    position.coordinate = position.coordinate * next.size + next.coordinate;
+    position.size *= next.size;
+  }
+  return partOf(elements, 1, position);
+}
+
 std::vector<std::pair<ParamOp, int64_t>>
 mlir::parc::eval::usedParams(const RankSetup &setup, int64_t rank) {
   RankContext context = setup.context(rank);

@@ -62,6 +62,11 @@ llvm::SmallVector<Position, 4> positionsOf(ShardingAttr sharding, int64_t rank,
 FailureOr<Box> partBox(Operation *op, ShardingAttr sharding,
                        ArrayRef<int64_t> shape, const RankContext &context);
 
+/// Which row-major elements of its box a rank holds, of `elements`; all of them
+/// where the sharding is not flat.
+Part flatPart(ShardingAttr sharding, int64_t elements,
+              const RankContext &context);
+
 /// The parameters that a rank's role uses, by symbol and layer.
 std::vector<std::pair<ParamOp, int64_t>> usedParams(const RankSetup &setup,
                                                     int64_t rank);

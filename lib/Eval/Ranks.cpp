@@ -14,6 +14,8 @@
 #include "RankSetup.h"
 
 #include "parc/Eval/Compare.h"
+#include "parc/Pipeline/Part.h"
+#include "parc/part.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -50,6 +52,8 @@ public:
     covered += part.size();
     insertBox(whole, part, box);
   }
+
+  ArrayRef<int64_t> wholeShape() const { return shape; }
 
   /// The whole; reports what it lacks.
   Tensor<T> finish(std::vector<std::string> &report) {
@@ -105,16 +109,50 @@ private:
         const Tensor<T> *value = full.find({key.symbol, key.layer, "value"});
         if (!param || !value)
           continue;
-        auto box = partBox(param, param.getShardingAttr(), value->shape(),
-                           contexts[rank]);
-        if (failed(box))
-          continue;
+        // What a rank added up is no part of the whole where the sum over
+        // ranks has a place of its own.
+        ParamKey whole = key;
+        if (param.getSlotSharding(kGradientSlot) !=
+            param.getSlotSharding(kReducedSlot)) {
+          if (key.slot == kGradientSlot)
+            continue;
+          if (key.slot == kReducedSlot)
+            whole.slot = kGradientSlot.str();
+        }
         auto [entry, isNew] = assemblies.try_emplace(
-            key, "parameter " + key.text(), Shape(value->shape()));
-        entry->second.add(int64_t(rank), part, *box);
+            whole, "parameter " + whole.text(), Shape(value->shape()));
+        addPart(entry->second, int64_t(rank), param,
+                param.getSlotSharding(key.slot), part);
       }
     for (auto &[key, assembly] : assemblies)
       result.params.set(key, assembly.finish(result.replicaDifferences));
+  }
+
+  /// Adds the boxes that a rank's part of a slot consists of.
+  void addPart(Assembly<T> &assembly, int64_t rank, ParamOp param,
+               ShardingAttr sharding, const Tensor<T> &part) {
+    auto box = partBox(param, sharding, assembly.wholeShape(), contexts[rank]);
+    if (failed(box))
+      return;
+    if (!sharding || !sharding.isFlat())
+      return assembly.add(rank, part, *box);
+    std::vector<int64_t> sizes(box->sizes.begin(), box->sizes.end());
+    Part range = flatPart(sharding, elementCount(box->sizes), contexts[rank]);
+    if (part.rank() != 1 || part.size() != range.size)
+      return assembly.add(rank, part, *box);
+    for (const ::parc::ListBox &piece :
+         ::parc::listBoxes(sizes, range.start, range.size)) {
+      Box inner{Shape(piece.lo.begin(), piece.lo.end()),
+                Shape(piece.size.begin(), piece.size.end()),
+                {}};
+      int64_t count = elementCount(inner.sizes);
+      for (size_t dim = 0; dim < inner.offsets.size(); ++dim)
+        inner.offsets[dim] += box->offsets[dim];
+      assembly.add(rank,
+                   extractBox(part, Box{{piece.offset}, {count}, {}})
+                       .reshaped(inner.sizes),
+                   inner);
+    }
   }
 
   ParamOp lookup(const std::string &symbol) {
@@ -206,7 +244,29 @@ private:
             box.offsets[dim] += size;
       assembly.add(rank, value, box);
     }
-    return assembly.finish(result.replicaDifferences);
+    Tensor<T> whole = assembly.finish(result.replicaDifferences);
+    auto observe =
+        dyn_cast_or_null<ObserveOp>(parts.front().second->observation.op);
+    if (!observe || !observe.getFold())
+      return whole;
+    ArrayRef<int64_t> fold = *observe.getFold();
+    return unfolded(whole, fold[0], fold[1]);
+  }
+
+  /// The value of a folded dimension in natural order.
+  static Tensor<T> unfolded(const Tensor<T> &folded, int64_t dim,
+                            int64_t parts) {
+    Tensor<T> natural = Tensor<T>::zeros(folded.shape(), folded.isInt());
+    Box from{Shape(folded.rank(), 0), Shape(folded.shape()), {}};
+    from.sizes[dim] = 1;
+    Box to = from;
+    int64_t extent = folded.shape()[dim];
+    for (int64_t index = 0; index < extent; ++index) {
+      from.offsets[dim] = index;
+      to.offsets[dim] = foldedIndex(extent, parts, index);
+      insertBox(natural, extractBox(folded, from), to);
+    }
+    return natural;
   }
 
   void gatherResults() {

@@ -13,9 +13,11 @@
 
 #include "parc/Import/Model.h"
 #include "ModelBuilder.h"
+#include "NN/NNBuilders.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -31,6 +33,9 @@ static constexpr int64_t kUsualSequence = 8192;
 /// balanced load.
 static constexpr int64_t kSmallBatch = 4096;
 static constexpr double kUsualBuffer = 2.0;
+/// Slots that hold all tokens even where slots are cut equally and tokens are
+/// not: four sequences on three ranks are 1, 1 and 2.
+static constexpr double kAllTokens = 2.0;
 
 OwningOpRef<ModuleOp> ModelBuilder::build() {
   OwningOpRef<ModuleOp> owner = ModuleOp::create(at("model"));
@@ -44,6 +49,8 @@ OwningOpRef<ModuleOp> ModelBuilder::build() {
 void ModelBuilder::declareParameters() {
   for (const ParameterSpec &spec : getParameters(config)) {
     RankedTensorType type = tensorOf(spec.shape);
+    if (spec.wide)
+      type = type.clone(getWideType());
     types[spec.symbol] = type;
     ParamOp::create(builder, at(spec.symbol),
                     builder.getStringAttr(spec.symbol), TypeAttr::get(type),
@@ -55,7 +62,7 @@ void ModelBuilder::declareParameters() {
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(spec.firstLayer),
                     builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
-                    /*sharding=*/nullptr);
+                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr);
   }
 }
 
@@ -84,12 +91,8 @@ void ModelBuilder::buildStep() {
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
   if (config.experts.auxiliaryWeight > 0)
-    balance =
-        splat("balance",
-              RankedTensorType::get({}, config.element == ElementKind::BF16
-                                            ? builder.getF32Type()
-                                            : element),
-              0.0);
+    balance = splat("balance",
+                    RankedTensorType::get({batch.batch}, getWideType()), 0.0);
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -196,21 +199,23 @@ void ModelBuilder::buildLoss(Value x) {
   Value logits = nn::LinearOp::create(builder, at("head"), type, x, weight,
                                       /*transposed=*/nullptr);
   ObserveOp::create(builder, at("logits"), builder.getStringAttr("logits"),
-                    logits);
-  Type sum = element;
-  if (config.element == ElementKind::BF16) {
-    // Sums over tokens and over the vocabulary need more than 8 bits.
-    sum = builder.getF32Type();
-    logits =
-        arith::ExtFOp::create(builder, at("logits"), type.clone(sum), logits);
-  }
+                    logits, /*fold=*/nullptr);
+  // Sums over tokens and over the vocabulary need more than 8 bits.
+  Type sum = getWideType();
+  logits = convert("logits", logits, sum);
   auto scalar = RankedTensorType::get({}, sum);
   auto rows = RankedTensorType::get({batch.batch, batch.sequence}, sum);
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
   Value total = loss.getLoss();
-  if (balance)
-    total = add("loss", total, balance);
+  if (balance) {
+    ImplicitLocOpBuilder inner(at("balance"), builder);
+    Value sum =
+        nn::reduce(inner, 1, {{balance, {0}}},
+                   {{}, {}, scalar.getElementType()}, nn::Combine::Sum,
+                   [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
+    total = add("loss", total, sum);
+  }
   YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 
@@ -221,6 +226,13 @@ static bool fits(ArrayRef<int64_t> sizes) {
     if (llvm::MulOverflow(product, size, product))
       return false;
   return product < (int64_t{1} << 62);
+}
+
+/// A factor as it was written, as far as six digits tell.
+static std::string text(double value) {
+  std::string result;
+  llvm::raw_string_ostream(result) << llvm::format("%g", value);
+  return result;
 }
 
 /// Sizes of queues; a fault where an expert could take no token at all.
@@ -238,9 +250,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   double length = static_cast<double>(batch.sequence);
   double factor = routing.bufferFactor;
   if (factor == 0.0)
-    factor = tokens <= kSmallBatch ? 1.0 / share : kUsualBuffer;
-  // The same for each sequence, so that queues are split as batches are.
-  double slots = std::min(std::ceil(factor * share * length), length);
+    factor = tokens <= kSmallBatch ? kAllTokens / share : kUsualBuffer;
+  // The same for each sequence, so that queues grow as batches do.
+  double slots =
+      std::min(std::ceil(factor * share * length), kAllTokens * length);
   sizes.slots = batch.batch * static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
@@ -249,9 +262,10 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << llvm::formatv("{0}", routing.capacityFactor).str() << " x "
-        << batch.sequence << " tokens x " << experts.perToken << " choices / "
-        << experts.count << " experts; raise --capacity-factor or --seq";
+        << text(routing.capacityFactor)
+        << " x " << batch.sequence << " tokens x " << experts.perToken
+        << " choices / " << experts.count
+        << " experts; raise --capacity-factor or --seq";
     return failure();
   }
   sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));

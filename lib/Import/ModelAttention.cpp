@@ -33,12 +33,13 @@ Value ModelBuilder::buildAttention(Value x) {
   Value context = nn::AttentionOp::create(
       builder, at("attn.context"), withLast(q, config.valueDim), q, k, v,
       positions, positions, drops ? seed : Value(), drops ? layer : Value(),
-      /*batch_start=*/Value(), /*head_start=*/Value(), builder.getUnitAttr(),
+      /*batch_start=*/Value(), /*query_start=*/Value(),
+      /*head_start=*/Value(), builder.getUnitAttr(),
       config.window ? builder.getI64IntegerAttr(*config.window) : nullptr,
       number(scale), number(config.attentionDropout),
       builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
       /*within_groups=*/nullptr,
-      /*shape=*/nullptr);
+      /*shape=*/nullptr, /*fold=*/nullptr);
   context = joinHeads("attn.joined", context);
   Value o = linear("attn.o", "o", context, config.outputBias);
   return dropout("attn.dropout", o, config.residualDropout);

@@ -41,6 +41,10 @@ RankedTensorType ModelBuilder::tensorOf(ArrayRef<int64_t> shape) const {
   return RankedTensorType::get(shape, element);
 }
 
+Type ModelBuilder::getWideType() {
+  return element.isBF16() ? builder.getF32Type() : element;
+}
+
 RankedTensorType ModelBuilder::integersOf(ArrayRef<int64_t> shape) const {
   return RankedTensorType::get(shape, IntegerType::get(context, 64));
 }
@@ -186,7 +190,7 @@ Value ModelBuilder::dropout(StringRef name, Value x, double rate) {
   return nn::DropoutOp::create(builder, at(name), x.getType(), x, seed, layer,
                                ValueRange(), number(rate),
                                builder.getI64IntegerAttr(nextSite++),
-                               /*shape=*/nullptr);
+                               /*shape=*/nullptr, /*fold=*/nullptr);
 }
 
 Value ModelBuilder::add(StringRef name, Value a, Value b) {

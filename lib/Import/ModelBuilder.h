@@ -87,6 +87,8 @@ private:
   Value convert(StringRef name, Value x, Type to);
 
   RankedTensorType tensorOf(ArrayRef<int64_t> shape) const;
+  /// The element type of what needs more than 8 bits: at least f32.
+  Type getWideType();
   RankedTensorType integersOf(ArrayRef<int64_t> shape) const;
   RankedTensorType withLast(Value value, int64_t size) const;
   /// A readable place; inside a stack its name comes first.
@@ -107,7 +109,8 @@ private:
   /// The stack that is written and the layer's index in it, null outside.
   const LayerRun *run = nullptr;
   Value layer;
-  /// The auxiliary loss so far, a sum over tokens; null where there is none.
+  /// The auxiliary loss of each sequence so far, a sum over its tokens; null
+  /// where there is none.
   Value balance;
   /// The number of the next dropout: no two share a mask.
   int64_t nextSite = 0;

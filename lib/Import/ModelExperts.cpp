@@ -12,7 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelBuilder.h"
+#include "NN/NNBuilders.h"
 #include "NN/NNExpertBuilders.h"
+#include "NN/NNExpertParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -37,14 +39,11 @@ Value ModelBuilder::convert(StringRef name, Value x, Type to) {
   return arith::TruncFOp::create(builder, at(name), type.clone(to), x);
 }
 
-/// Scores, choice and weights, computed in at least f32: few bits would make
-/// ties of experts that differ.
+/// Scores, choice and weights, computed in the router's own type.
 nn::Routing ModelBuilder::buildRouting(Value x) {
   const ExpertsConfig &experts = config.experts;
-  Type wide =
-      config.element == ElementKind::BF16 ? builder.getF32Type() : element;
-  Value weight = convert("mlp.router", load("router"), wide);
-  Value input = convert("mlp.router", x, wide);
+  Value weight = load("router");
+  Value input = convert("mlp.router", x, getElementTypeOrSelf(weight));
   Value logits = nn::LinearOp::create(builder, at("mlp.router"),
                                       withLast(input, experts.count), input,
                                       weight, /*transposed=*/nullptr);
@@ -58,7 +57,7 @@ nn::Routing ModelBuilder::buildRouting(Value x) {
     options.score = nn::RouterScore::Sigmoid;
     options.epsilon = kTiny;
     options.groupScore = "top2_sum";
-    options.bias = convert("mlp.router", load("router_bias"), wide);
+    options.bias = load("router_bias");
   }
   ImplicitLocOpBuilder inner(at("mlp.router"), builder);
   return nn::buildRouter(inner, logits, options);
@@ -73,21 +72,47 @@ Value ModelBuilder::limitChoices(Value ids) {
       builder.getI64IntegerAttr(/*a sequence=*/1));
 }
 
+/// `B`: of each sequence, `factor` times the sum over experts of how often it
+/// is chosen times the sum of its scores. Not yet summed over sequences, so
+/// that stages can hand it on wherever the batch is split.
+static Value buildBalance(ImplicitLocOpBuilder &b, const nn::Routing &routing,
+                          double factor) {
+  nn::Sizes sizes = nn::dimSizes(b, routing.scores);
+  Type element = getElementTypeOrSelf(routing.scores.getType());
+  nn::Output rows{{0, 1}, {sizes[0], sizes[2]}, element};
+  Value chosen = nn::reduce(
+      b, 4, {{routing.ids, {0, 2, 3}}}, rows, nn::Combine::Sum,
+      [&](ImplicitLocOpBuilder &b, ValueRange x) {
+        return nn::select(b, nn::equals(b, x[0], nn::loopIndex(b, 1)),
+                          nn::floatConstant(b, element, 1),
+                          nn::floatConstant(b, element, 0));
+      });
+  Value scores =
+      nn::reduce(b, 3, {{routing.scores, {0, 2, 1}}}, rows, nn::Combine::Sum,
+                 [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
+  return nn::reduce(b, 2, {{chosen, {0, 1}}, {scores, {0, 1}}},
+                    {{0}, {sizes[0]}, element}, nn::Combine::Sum,
+                    [&](ImplicitLocOpBuilder &b, ValueRange x) {
+                      Value scale = nn::floatConstant(b, element, factor);
+                      return nn::mul(b, nn::mul(b, x[0], x[1]), scale);
+                    });
+}
+
+/// The loss of a layer (arXiv:2101.03961, of top-k routing): experts times the
+/// sum over experts of choices a token times mean score, each of a sequence,
+/// times the sequence's tokens, like the loss of labels a sum over those. The
+/// weight is for the mean over layers.
 void ModelBuilder::addBalanceLoss(const nn::Routing &routing) {
   if (!balance)
     return;
   int64_t layers = 0;
   for (const LayerRun &each : config.runs)
     layers += each.experts ? each.count : 0;
-  // The usual weight counts an expert's choices a token, and is for the mean
-  // of all layers.
-  double weight = config.experts.auxiliaryWeight *
-                  static_cast<double>(config.experts.perToken) /
-                  static_cast<double>(layers);
+  double factor = config.experts.auxiliaryWeight *
+                  static_cast<double>(config.experts.count) /
+                  static_cast<double>(layers * batch.sequence);
   ImplicitLocOpBuilder inner(at("mlp.balance"), builder);
-  Value loss = nn::buildBalanceLoss(inner, routing, weight,
-                                    /*bySequence=*/true);
-  balance = add("mlp.balance", balance, loss);
+  balance = add("mlp.balance", balance, buildBalance(inner, routing, factor));
 }
 
 /// Each expert's own linear map of its queue.

@@ -95,7 +95,7 @@ private:
 
   static void setBox(ParameterSpec &spec, unsigned dim, int64_t offset,
                      int64_t size) {
-    spec.boxShape = spec.shape;
+    spec.boxShape.assign(spec.shape.begin(), spec.shape.end());
     spec.boxShape[dim] = size;
     spec.boxOffsets.assign(spec.shape.size(), 0);
     spec.boxOffsets[dim] = offset;
@@ -167,10 +167,13 @@ private:
 
   void addExperts() {
     const ExpertsConfig &experts = config.experts;
+    // Few bits would make ties of experts that differ.
     addLinear("router", names.router, config.hidden, experts.count, false);
+    table.back().wide = true;
     // Moved by a rule of its own between steps, not by its gradient.
     if (architecture.router == RouterKind::Sigmoid)
-      addConstant("router_bias", names.routerBias, experts.count, 0.0);
+      addConstant("router_bias", names.routerBias, experts.count, 0.0).wide =
+          true;
     addExpertWeight("expert_gate", names.expertGate, config.hidden,
                     experts.ffn);
     addExpertWeight("expert_up", names.expertUp, config.hidden, experts.ffn);

@@ -109,7 +109,9 @@ static void readYarn(Fields &fields, StringRef table, int64_t maxPositions,
     fields.fault(
         path(fields.get(path("beta_fast")) ? "beta_fast" : "beta_slow"),
         "expected 'beta_fast' above 'beta_slow', got " +
-            Twine(llvm::formatv("{0} and {1}", rope.fast, rope.slow).str()));
+            Twine(llvm::formatv("{0} and {1}", llvm::json::Value(rope.fast),
+                                llvm::json::Value(rope.slow))
+                      .str()));
 }
 
 /// Some models keep one table for each kind of layer.

@@ -88,8 +88,13 @@ struct ConstantSharding
     auto type = dyn_cast<RankedTensorType>(types.front());
     TypedAttr element = getSplat(op);
     Location loc = op->getLoc();
-    if (!type || !element)
+    if (!type)
       return cloneWithTypes(builder, op, operands, types);
+    // Elements that differ are not split; the value says its type as well.
+    auto value = cast<arith::ConstantOp>(op).getValue();
+    if (!element)
+      return arith::ConstantOp::create(
+          builder, loc, cast<DenseElementsAttr>(value).reshape(type));
     if (type.hasStaticShape())
       return arith::ConstantOp::create(builder, loc,
                                        DenseElementsAttr::get(type, element));

@@ -11,7 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "ReshardLowering.h"
+#include "Buckets.h"
+#include "FlatLowering.h"
 #include "mlir/IR/IRMapping.h"
 #include "parc/Analysis/FactorAxes.h"
 #include "parc/Transforms/Passes.h"
@@ -29,8 +30,9 @@ namespace {
 /// Rewrites one step.
 class Localizer {
 public:
-  Localizer(const AxisSizes &axes, CollectiveCounts &counts)
-      : axes(axes), counts(counts) {}
+  Localizer(const AxisSizes &axes, ReshardPlanner &planner,
+            CollectiveCounts &counts)
+      : axes(axes), planner(planner), counts(counts) {}
 
   FailureOr<StepOp> convert(StepOp step);
 
@@ -48,6 +50,7 @@ private:
                   OpBuilder &builder);
 
   const AxisSizes &axes;
+  ReshardPlanner &planner;
   CollectiveCounts &counts;
   IRMapping mapping;
 };
@@ -89,6 +92,14 @@ SmallVector<SmallVector<OpFoldResult>> Localizer::sizesOf(Operation *op,
     if (!global)
       continue;
     auto local = cast<RankedTensorType>(convertType(type));
+    if (getSharding(type).isFlat()) {
+      if (local.isDynamicDim(0))
+        sizes.push_back(flatPartSize(builder, op->getLoc(), global,
+                                     getSharding(type), axes));
+      else
+        sizes.push_back(builder.getIndexAttr(local.getDimSize(0)));
+      continue;
+    }
     for (int64_t dim = 0; dim < global.getRank(); ++dim) {
       if (!local.isDynamicDim(dim)) {
         sizes.push_back(builder.getIndexAttr(local.getDimSize(dim)));
@@ -202,8 +213,9 @@ LogicalResult Localizer::convertStack(StackOp stack, OpBuilder &builder) {
 
 LogicalResult Localizer::convertOp(Operation *op, OpBuilder &builder) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
-    FailureOr<Value> value = lowerReshard(
-        builder, reshard, mapping.lookup(reshard.getInput()), axes, counts);
+    FailureOr<Value> value =
+        lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()), axes,
+                     planner, counts);
     if (succeeded(value))
       mapping.map(reshard.getResult(), *value);
     return success(succeeded(value));
@@ -260,10 +272,14 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     AxisSizes axes(module, microBatches);
+    ReshardPlanner planner(axes);
     CollectiveCounts counts;
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>())) {
-      if (failed(Localizer(axes, counts).convert(step)))
+      FailureOr<StepOp> local = Localizer(axes, planner, counts).convert(step);
+      if (failed(local))
         return signalPassFailure();
+      bucketUpdate(*local);
+      bucketLayers(*local);
       step.erase();
     }
     numAllReduces += counts.allReduce;

@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReshardLowering.h"
+#include "FlatLowering.h"
+#include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 
 using namespace mlir;
@@ -22,85 +24,207 @@ namespace {
 class ReshardSequence {
 public:
   ReshardSequence(OpBuilder &builder, ReshardOp op, Value local,
-                  const AxisSizes &axes, CollectiveCounts &counts)
-      : builder(builder), op(op), value(local), axes(axes), counts(counts),
-        type(cast<RankedTensorType>(op.getType())) {
-    ShardingAttr from = getSharding(op.getInput().getType());
-    target = getSharding(op.getType());
-    partial.assign(from.getPartial().begin(), from.getPartial().end());
-    kind = from.getKind();
-    for (auto [have, want] : llvm::zip(from.getDims(), target.getDims())) {
-      current.emplace_back(have.getAxes());
-      wanted.emplace_back(want.getAxes());
-      grains.push_back(have.empty() ? want.getGrain() : have.getGrain());
-    }
-  }
+                  const AxisSizes &axes, const ReshardPlan &plan,
+                  CollectiveCounts &counts)
+      : builder(builder), op(op), value(local), axes(axes), plan(plan),
+        counts(counts), type(cast<RankedTensorType>(op.getType())),
+        from(getSharding(op.getInput().getType())),
+        target(getSharding(op.getType())), current(from.getDims()),
+        partial(from.getPartial()) {}
 
   FailureOr<Value> run();
 
 private:
-  void scatter();
-  void reduce();
-  void move();
-  void gather();
-  void cut();
-  void own();
-  /// Axes that `current[dim]` has beyond its common prefix with the target.
-  Axes surplus(unsigned dim) const;
-  size_t commonPrefix(unsigned dim) const;
-  ShardingAttr layout() const;
+  void build(const ReshardStep &step);
+  void allReduce(const ReshardStep &step);
+  void reduceScatter(const ReshardStep &step);
+  void allGather(const ReshardStep &step);
+  void allToAll(const ReshardStep &step);
+  void slice(const ReshardStep &step);
+  void own(const ReshardStep &step);
+  /// Splits a dimension by `outer`, then `inner`.
+  void split(unsigned dim, const ReshardAxes &outer, const ReshardAxes &inner,
+             int64_t grain);
   RankedTensorType localTypeNow() const {
-    return localType(type, layout(), axes);
+    return localType(type,
+                     ShardingAttr::get(type.getContext(), current,
+                                       ReductionKind::Sum,
+                                       ArrayRef<StringAttr>{}),
+                     axes);
   }
-  ArrayAttr attr(ArrayRef<StringAttr> list) const {
-    return builder.getArrayAttr(
-        SmallVector<Attribute>(list.begin(), list.end()));
+  /// The layout before the step under way, and by now.
+  ShardingAttr layoutNow() const;
+  void reduced(const ReshardStep &step);
+  /// The reshard's reason, with what this step does of it.
+  WhyAttr why(const ReshardStep &step) const;
+  SmallVector<StringAttr> names(const ReshardAxes &list) const;
+  /// The names of axes and the tensor's number of a dimension.
+  ArrayAttr attr(const ReshardAxes &list) const;
+  IntegerAttr dimAttr(unsigned dim) const { return attr(plan.dims[dim]); }
+  IntegerAttr extentAttr(unsigned dim) const {
+    return attr(plan.problem.shape[dim]);
   }
   IntegerAttr attr(int64_t number) const {
     return builder.getI64IntegerAttr(number);
   }
-  /// Micro-batches follow each other in time: none can wait for a later one.
-  LogicalResult checkTime(ArrayRef<StringAttr> over);
+  LogicalResult checkTime();
 
   OpBuilder &builder;
   ReshardOp op;
   Value value;
   const AxisSizes &axes;
+  const ReshardPlan &plan;
   CollectiveCounts &counts;
   RankedTensorType type;
-  ShardingAttr target;
-  ReductionKind kind;
-  Axes partial;
-  SmallVector<Axes> current, wanted;
-  SmallVector<int64_t> grains;
+  ShardingAttr from, target;
+  SmallVector<DimShardingAttr> current;
+  SmallVector<StringAttr> partial;
+  ShardingAttr before;
 };
 
 } // namespace
 
-size_t ReshardSequence::commonPrefix(unsigned dim) const {
-  size_t length = 0;
-  while (length < current[dim].size() && length < wanted[dim].size() &&
-         current[dim][length] == wanted[dim][length])
-    ++length;
-  return length;
+SmallVector<StringAttr> ReshardSequence::names(const ReshardAxes &list) const {
+  SmallVector<StringAttr> result;
+  for (uint8_t axis : list)
+    result.push_back(plan.axes[axis]);
+  return result;
 }
 
-Axes ReshardSequence::surplus(unsigned dim) const {
-  return Axes(ArrayRef(current[dim]).drop_front(commonPrefix(dim)));
+ArrayAttr ReshardSequence::attr(const ReshardAxes &list) const {
+  SmallVector<StringAttr> axisNames = names(list);
+  return builder.getArrayAttr(
+      SmallVector<Attribute>(axisNames.begin(), axisNames.end()));
 }
 
-ShardingAttr ReshardSequence::layout() const {
-  SmallVector<DimShardingAttr> dims;
-  for (auto [list, grain] : llvm::zip(current, grains))
-    dims.push_back(DimShardingAttr::get(type.getContext(), list,
-                                        list.empty() ? 1 : grain));
-  return ShardingAttr::get(type.getContext(), dims, ReductionKind::Sum,
-                           ArrayRef<StringAttr>{});
+ShardingAttr ReshardSequence::layoutNow() const {
+  bool asBefore = llvm::all_of(partial, [&](StringAttr axis) {
+    return llvm::is_contained(from.getPartial(), axis);
+  });
+  return ShardingAttr::get(type.getContext(), current,
+                           partial.empty() ? ReductionKind::Sum
+                           : asBefore      ? from.getKind()
+                                           : target.getKind(),
+                           partial);
 }
 
-LogicalResult ReshardSequence::checkTime(ArrayRef<StringAttr> over) {
-  for (StringAttr axis : over)
-    if (axis.getValue() == kMicroBatchAxis)
+void ReshardSequence::reduced(const ReshardStep &step) {
+  SmallVector<StringAttr> gone = names(step.axes);
+  llvm::erase_if(
+      partial, [&](StringAttr axis) { return llvm::is_contained(gone, axis); });
+}
+
+WhyAttr ReshardSequence::why(const ReshardStep &step) const {
+  ShardingAttr now = layoutNow();
+  // Accessors of ops are not const.
+  return ReshardOp(op).getWhyAttr().withMove(
+      before, now,
+      bytesOfMove(step.move, type, before, now, names(step.axes), axes));
+}
+
+void ReshardSequence::split(unsigned dim, const ReshardAxes &outer,
+                            const ReshardAxes &inner, int64_t grain) {
+  SmallVector<StringAttr> names;
+  for (const ReshardAxes &list : {outer, inner})
+    for (uint8_t axis : list)
+      names.push_back(plan.axes[axis]);
+  current[plan.dims[dim]] =
+      DimShardingAttr::get(type.getContext(), names, names.empty() ? 1 : grain);
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void ReshardSequence::allReduce(const ReshardStep &step) {
+  reduced(step);
+  value = AllReduceOp::create(builder, op.getLoc(), from.getKind(), value,
+                              attr(step.axes), why(step));
+  ++counts.allReduce;
+}
+
+void ReshardSequence::reduceScatter(const ReshardStep &step) {
+  reduced(step);
+  split(step.dim, step.outer, step.axes, step.grain);
+  value = ReduceScatterOp::create(
+      builder, op.getLoc(), localTypeNow(),
+      ReductionKindAttr::get(builder.getContext(), from.getKind()), value,
+      dimAttr(step.dim), extentAttr(step.dim), attr(step.grain),
+      attr(step.axes), attr(step.outer), why(step));
+  ++counts.reduceScatter;
+}
+
+void ReshardSequence::allGather(const ReshardStep &step) {
+  split(step.dim, step.outer, {}, step.grain);
+  value = AllGatherOp::create(builder, op.getLoc(), localTypeNow(), value,
+                              dimAttr(step.dim), extentAttr(step.dim),
+                              attr(step.grain), attr(step.axes),
+                              attr(step.outer), why(step));
+  ++counts.allGather;
+}
+
+void ReshardSequence::allToAll(const ReshardStep &step) {
+  split(step.dim, step.outer, {}, step.grain);
+  split(step.toDim, step.toOuter, step.axes, step.toGrain);
+  value = AllToAllOp::create(
+      builder, op.getLoc(), localTypeNow(), value, dimAttr(step.dim),
+      extentAttr(step.dim), attr(step.grain), attr(step.outer),
+      dimAttr(step.toDim), extentAttr(step.toDim), attr(step.toGrain),
+      attr(step.toOuter), attr(step.axes), why(step));
+  ++counts.allToAll;
+}
+
+void ReshardSequence::slice(const ReshardStep &step) {
+  split(step.dim, step.outer, step.axes, step.grain);
+  value = SliceOp::create(builder, op.getLoc(), localTypeNow(), value,
+                          dimAttr(step.dim), extentAttr(step.dim),
+                          attr(step.grain), attr(step.axes), attr(step.outer));
+}
+
+/// A replicated value becomes an addend: whole on one coordinate, zero on the
+/// others. Zero is so already, and maxima do not mind copies.
+void ReshardSequence::own(const ReshardStep &step) {
+  if (target.getKind() == ReductionKind::Sum && !isZero(op.getInput()))
+    value = OwnOp::create(builder, op.getLoc(), value.getType(), value,
+                          attr(step.axes));
+  partial.append(names(step.axes));
+}
+
+void ReshardSequence::build(const ReshardStep &step) {
+  before = layoutNow();
+  switch (step.move) {
+  case ReshardMove::AllReduce:
+    return allReduce(step);
+  case ReshardMove::ReduceScatter:
+    return reduceScatter(step);
+  case ReshardMove::AllGather:
+    return allGather(step);
+  case ReshardMove::AllToAll:
+    return allToAll(step);
+  case ReshardMove::Slice:
+    return slice(step);
+  case ReshardMove::Own:
+    return own(step);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The sequence
+//===----------------------------------------------------------------------===//
+
+/// Micro-batches follow each other in time: none can wait for a later one.
+LogicalResult ReshardSequence::checkTime() {
+  ReshardAxes joined;
+  const ReshardProblem &problem = plan.problem;
+  for (uint8_t axis : problem.from.partial)
+    if (!problem.sameKind || !llvm::is_contained(problem.to.partial, axis))
+      joined.push_back(axis);
+  for (unsigned dim = 0; dim < problem.shape.size(); ++dim)
+    joined.append(
+        ReshardAxes(ArrayRef(problem.from.dims[dim])
+                        .drop_front(commonReshardPrefix(problem, dim))));
+  for (uint8_t axis : joined)
+    if (problem.axes[axis].inTime)
       return emitError(op.getLoc())
              << "a value that is split over micro-batches is needed whole: "
              << op.getWhy()
@@ -108,129 +232,30 @@ LogicalResult ReshardSequence::checkTime(ArrayRef<StringAttr> over) {
   return success();
 }
 
-/// Partial sums of which the target wants parts: a reduce-scatter each.
-void ReshardSequence::scatter() {
-  for (unsigned dim = 0; dim < current.size(); ++dim) {
-    if (commonPrefix(dim) != current[dim].size())
-      continue;
-    Axes tail(ArrayRef(wanted[dim]).drop_front(current[dim].size()));
-    if (tail.empty() || !llvm::all_of(tail, [&](StringAttr axis) {
-          return llvm::is_contained(partial, axis);
-        }))
-      continue;
-    Axes outer = current[dim];
-    current[dim].append(tail);
-    value = ReduceScatterOp::create(
-        builder, op.getLoc(), localTypeNow(),
-        ReductionKindAttr::get(builder.getContext(), kind), value, attr(dim),
-        attr(type.getDimSize(dim)), attr(grains[dim]), attr(tail), attr(outer),
-        op.getWhyAttr());
-    ++counts.reduceScatter;
-    llvm::erase_if(partial, [&](StringAttr axis) {
-      return llvm::is_contained(tail, axis);
-    });
-  }
-}
-
-void ReshardSequence::reduce() {
-  Axes over;
-  for (StringAttr axis : partial)
-    if (!llvm::is_contained(target.getPartial(), axis))
-      over.push_back(axis);
-  if (over.empty())
-    return;
-  value = AllReduceOp::create(builder, op.getLoc(), kind, value, attr(over),
-                              op.getWhyAttr());
-  ++counts.allReduce;
-  llvm::erase_if(
-      partial, [&](StringAttr axis) { return llvm::is_contained(over, axis); });
-}
-
-/// A split that leaves one dimension for another: an all-to-all.
-void ReshardSequence::move() {
-  for (unsigned from = 0; from < current.size(); ++from)
-    for (unsigned to = 0; to < current.size(); ++to) {
-      Axes moved = surplus(from);
-      if (from == to || moved.empty() ||
-          commonPrefix(to) != current[to].size() ||
-          ArrayRef(wanted[to]).drop_front(current[to].size()) !=
-              ArrayRef(moved))
-        continue;
-      // The dimensions' other splits must be none: the op has no outer axes.
-      if (moved.size() != current[from].size() || !current[to].empty())
-        continue;
-      current[from].clear();
-      current[to] = moved;
-      value = AllToAllOp::create(builder, op.getLoc(), localTypeNow(), value,
-                                 attr(from), attr(type.getDimSize(from)),
-                                 attr(grains[from]), attr(to),
-                                 attr(type.getDimSize(to)), attr(grains[to]),
-                                 attr(moved), op.getWhyAttr());
-      ++counts.allToAll;
-    }
-}
-
-void ReshardSequence::gather() {
-  for (unsigned dim = 0; dim < current.size(); ++dim) {
-    Axes tail = surplus(dim);
-    if (tail.empty())
-      continue;
-    current[dim].resize(commonPrefix(dim));
-    value = AllGatherOp::create(builder, op.getLoc(), localTypeNow(), value,
-                                attr(dim), attr(type.getDimSize(dim)),
-                                attr(grains[dim]), attr(tail),
-                                attr(current[dim]), op.getWhyAttr());
-    ++counts.allGather;
-  }
-}
-
-void ReshardSequence::cut() {
-  for (unsigned dim = 0; dim < current.size(); ++dim) {
-    Axes tail(ArrayRef(wanted[dim]).drop_front(current[dim].size()));
-    if (tail.empty())
-      continue;
-    Axes outer = current[dim];
-    current[dim].append(tail);
-    value = SliceOp::create(builder, op.getLoc(), localTypeNow(), value,
-                            attr(dim), attr(type.getDimSize(dim)),
-                            attr(grains[dim]), attr(tail), attr(outer));
-  }
-}
-
-/// A replicated value becomes an addend: whole on one coordinate, zero on the
-/// others. Zero is so already, and maxima do not mind copies.
-void ReshardSequence::own() {
-  Axes over;
-  for (StringAttr axis : target.getPartial())
-    if (!llvm::is_contained(partial, axis))
-      over.push_back(axis);
-  if (over.empty() || target.getKind() != ReductionKind::Sum ||
-      isZero(op.getInput()))
-    return;
-  value =
-      OwnOp::create(builder, op.getLoc(), value.getType(), value, attr(over));
-}
-
 FailureOr<Value> ReshardSequence::run() {
-  Axes discharged;
-  for (StringAttr axis : partial)
-    if (!llvm::is_contained(target.getPartial(), axis))
-      discharged.push_back(axis);
-  for (unsigned dim = 0; dim < current.size(); ++dim)
-    discharged.append(surplus(dim));
-  if (failed(checkTime(discharged)))
+  if (failed(checkTime()))
     return failure();
-  scatter();
-  reduce();
-  move();
-  gather();
-  cut();
-  own();
+  for (const ReshardStep &step : plan.path.steps)
+    build(step);
   return value;
 }
 
 FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
                                           Value local, const AxisSizes &axes,
+                                          ReshardPlanner &planner,
                                           CollectiveCounts &counts) {
-  return ReshardSequence(builder, op, local, axes, counts).run();
+  if (getSharding(op.getInput().getType()).isFlat() ||
+      getSharding(op.getType()).isFlat())
+    return lowerFlatReshard(builder, op, local, axes, counts);
+  const ReshardPlan *plan = planner.plan(cast<RankedTensorType>(op.getType()),
+                                         getSharding(op.getInput().getType()),
+                                         getSharding(op.getType()));
+  if (!plan)
+    return emitError(op.getLoc())
+           << "expected a change of layout of at most " << kMaxReshardRank
+           << " dimensions over at most " << kMaxReshardAxes
+           << " axes, got one between " << getSharding(op.getInput().getType())
+           << " and " << getSharding(op.getType())
+           << "; split fewer dimensions";
+  return ReshardSequence(builder, op, local, axes, *plan, counts).run();
 }

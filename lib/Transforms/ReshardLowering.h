@@ -13,7 +13,7 @@
 #ifndef PARC_LIB_TRANSFORMS_RESHARDLOWERING_H
 #define PARC_LIB_TRANSFORMS_RESHARDLOWERING_H
 
-#include "parc/Analysis/Layouts.h"
+#include "parc/Analysis/ReshardPlanner.h"
 
 namespace mlir::parc {
 
@@ -23,12 +23,11 @@ struct CollectiveCounts {
 };
 
 /// Builds, on the local value `local` of `op`'s input, the collectives that
-/// make `op`'s result. Partial sums are reduced first (scattered where the
-/// target splits a dimension over the same axes), then splits move, are
-/// gathered, or are cut. Emits an error where a value that is split over
-/// micro-batches would be needed whole.
+/// make `op`'s result: the path that `planner` finds. Emits an error where a
+/// value that is split over micro-batches would be needed whole.
 FailureOr<Value> lowerReshard(OpBuilder &builder, ReshardOp op, Value local,
-                              const AxisSizes &axes, CollectiveCounts &counts);
+                              const AxisSizes &axes, ReshardPlanner &planner,
+                              CollectiveCounts &counts);
 
 } // namespace mlir::parc
 

@@ -12,8 +12,10 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 #include "parc/Analysis/Strategy.h"
+#include "parc/Analysis/ZeroPlan.h"
 #include "parc/Transforms/Passes.h"
 
 namespace mlir::parc {
@@ -41,15 +43,19 @@ private:
   LogicalResult shardBlock(Block &block);
   LogicalResult shardOp(Operation *op);
   LogicalResult shardStack(StackOp stack);
+  void saveAsRead(OpOperand &saved);
   void shardConstraint(ConstraintOp op);
   void finishAccumulates();
 
   static void setLayout(Value value, ShardingAttr sharding);
-  /// What is stored lies as the parameter does. The value itself cannot be
-  /// asked: it may be a reshard by now, of which propagation knows nothing.
-  ShardingAttr layoutOfParam(FlatSymbolRefAttr param) {
-    return propagation.layoutOf(module.lookupSymbol<ParamOp>(param));
+  /// What is stored lies as the slot does. The value itself cannot be asked: it
+  /// may be a reshard by now, of which propagation knows nothing.
+  ShardingAttr layoutOfSlot(FlatSymbolRefAttr param, StringRef slot) {
+    return module.lookupSymbol<ParamOp>(param).getSlotSharding(slot);
   }
+  void shardLoad(LoadOp load);
+  void shardStore(StoreOp store);
+  void shardAccumulate(AccumulateOp accumulate);
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
   void requireInits(Operation *op);
@@ -65,6 +71,7 @@ private:
   /// Axes over which each parameter's accumulated slot is partial.
   llvm::StringMap<Axes> slotPartial;
   SmallVector<AccumulateOp> accumulates;
+  bool inUpdate = false;
 };
 
 } // namespace
@@ -91,14 +98,6 @@ void Sharder::setLayout(Value value, ShardingAttr sharding) {
                               .reshape(cast<ShapedType>(value.getType())));
 }
 
-static std::string listed(ArrayRef<StringAttr> axes) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  llvm::interleave(
-      axes, os, [&](StringAttr axis) { os << axis.getValue(); }, "+");
-  return text;
-}
-
 std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
                             ShardingAttr to) {
   Operation *producer = operand.get().getDefiningOp();
@@ -106,18 +105,28 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   std::string reader = describe(operand.getOwner());
   if (isa<YieldOp>(operand.getOwner()))
     reader = "the next layer";
+  if (auto store = dyn_cast<StoreOp>(operand.getOwner());
+      store && from.isFlat() && !to.isFlat())
+    return (store.getParam() + " is used whole, its state lies in parts over " +
+            listed(from.getFlat()))
+        .str();
+  if (auto accumulate = dyn_cast<AccumulateOp>(operand.getOwner());
+      accumulate && to.isFlat() && !from.isFlat())
+    return (made + " leaves a sum of which " + accumulate.getParam() +
+            " keeps parts over " + listed(to.getFlat()))
+        .str();
   Axes reduced;
   for (StringAttr axis : from.getPartial())
     if (!llvm::is_contained(to.getPartial(), axis))
       reduced.push_back(axis);
   if (!reduced.empty()) {
     std::string kind = stringifyReductionKind(from.getKind()).str();
-    return made + " leaves a partial " + kind + " over " + listed(reduced) +
-           ", which " + reader + " reads whole";
+    return made + " leaves a partial " + kind + " over " +
+           axesText(reduced, axes) + ", which " + reader + " reads whole";
   }
   if (to.isPartial() && !from.isPartial())
-    return made + " is added to a partial sum over " + listed(to.getPartial()) +
-           " by " + reader;
+    return made + " is added to a partial sum over " +
+           axesText(to.getPartial(), axes) + " by " + reader;
   return made + " is laid out otherwise than " + reader + " reads it";
 }
 
@@ -145,6 +154,20 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   ShardingAttr have = getSharding(value.getType());
   if (!have || have == wanted)
     return;
+  // Flat parts are cut of what the dimensions leave: one after the other.
+  bool change =
+      have.getDims() != wanted.getDims() ||
+      (have.isFlat() && wanted.isFlat() && have.getFlat() != wanted.getFlat());
+  if (change && (have.isFlat() || wanted.isFlat())) {
+    Axes partial;
+    for (StringAttr axis : have.getPartial())
+      if (!wanted.withFlat({}).splits(axis.getValue()))
+        partial.push_back(axis);
+    require(operand, have.isFlat() ? have.withFlat({})
+                                   : wanted.withFlat({}).withPartial(
+                                         have.getKind(), partial));
+    return require(operand, wanted);
+  }
   Operation *user = operand.getOwner();
   auto &known = made[{value, wanted}];
   for (Value other : known)
@@ -156,9 +179,10 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   auto type = cast<RankedTensorType>(value.getType());
   Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
   if (!result) {
-    result = ReshardOp::create(
-        builder, value.getLoc(), withSharding(type, wanted), value,
-        builder.getStringAttr(reason(operand, have, wanted)));
+    result = ReshardOp::create(builder, value.getLoc(),
+                               withSharding(type, wanted), value,
+                               whyOf(operand, reason(operand, have, wanted),
+                                     have, wanted, propagation));
     ++numReshards;
   }
   known.push_back(result);
@@ -189,9 +213,11 @@ ShardingAttr Sharder::operandLayout(Operation *op, unsigned index,
           grainOf(dims[dim], factors, layout.factorAxes, axes)));
   }
   bool carried = llvm::is_contained(layout.carriedOperands, index);
-  return ShardingAttr::get(context, result, ReductionKind::Sum,
-                           carried ? ArrayRef<StringAttr>(layout.carriedPartial)
-                                   : ArrayRef<StringAttr>());
+  return withOpFlat(
+      ShardingAttr::get(context, result, ReductionKind::Sum,
+                        carried ? ArrayRef<StringAttr>(layout.carriedPartial)
+                                : ArrayRef<StringAttr>()),
+      layout.flat);
 }
 
 /// What an op writes onto has the layout of what it writes.
@@ -239,13 +265,16 @@ LogicalResult Sharder::shardOp(Operation *op) {
                                      << "' would be partial by two kinds of "
                                         "reduction; constrain one of "
                                         "its dimensions";
+    if (cast<RankedTensorType>(result.getType()).getRank() == 0)
+      partial.append(layout.flat);
     for (StringAttr axis : layout.carriedPartial)
       if (!llvm::is_contained(partial, axis))
         partial.push_back(axis);
     SmallVector<Axes> dims =
         dimsOf(factors.results[index], layout.factorAxes, wishes[index]);
     setLayout(result,
-              propagation.withGrains(result, dims).withPartial(kind, partial));
+              withOpFlat(propagation.withGrains(result, dims), layout.flat)
+                  .withPartial(kind, partial));
   }
   auto dest = dyn_cast<DestinationStyleOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands()) {
@@ -262,6 +291,29 @@ LogicalResult Sharder::shardOp(Operation *op) {
 //===----------------------------------------------------------------------===//
 // Structure
 //===----------------------------------------------------------------------===//
+
+/// A value is saved for the backward as it was made, so that the most split
+/// layout is kept, but if all that read it do so in one other layout that takes
+/// no more memory: then as they read it, for the backward will as well.
+void Sharder::saveAsRead(OpOperand &saved) {
+  Value value = saved.get();
+  ReshardOp only;
+  for (Operation *user : value.getUsers()) {
+    if (user == saved.getOwner())
+      continue;
+    auto reshard = dyn_cast<ReshardOp>(user);
+    if (!reshard || only)
+      return;
+    only = reshard;
+  }
+  if (!only || only->getBlock() != saved.getOwner()->getBlock())
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  ShardingAttr have = getSharding(type), read = getSharding(only.getType());
+  if (!read.isPartial() &&
+      partBytes(type, read, axes) <= partBytes(type, have, axes))
+    saved.set(only.getResult());
+}
 
 LogicalResult Sharder::shardStack(StackOp stack) {
   for (auto [operand, argument] :
@@ -283,6 +335,8 @@ LogicalResult Sharder::shardStack(StackOp stack) {
       require(operand, propagation.layoutOf(stack.getResult(index)));
     else if (index >= carried + reduced && have.isPartial())
       require(operand, have.withoutPartial());
+    else if (index >= carried + reduced)
+      saveAsRead(operand);
     setLayout(stack.getResult(index), getSharding(operand.get().getType()));
   }
   return success();
@@ -295,34 +349,97 @@ void Sharder::shardConstraint(ConstraintOp op) {
   op.erase();
 }
 
+/// The op of `block` that `op` is, or is in.
+static Operation *ancestorIn(Block *block, Operation *op) {
+  while (op->getBlock() != block)
+    op = op->getParentOp();
+  return op;
+}
+
+/// A slot is used in the layout of the region it is loaded in: in the model the
+/// parameter's, in an update that of the optimizer's state. Where they differ,
+/// the change is made at once; outside stacks once a reader, so that nothing
+/// that was gathered is kept from forward to backward.
+void Sharder::shardLoad(LoadOp load) {
+  ParamOp param = module.lookupSymbol<ParamOp>(load.getParam());
+  ShardingAttr have = param.getSlotSharding(load.getSlot());
+  ShardingAttr wanted =
+      inUpdate ? param.getSlotSharding(kStateLayout) : param.getShardingAttr();
+  if (load.getSlot() == kGradientSlot)
+    if (auto it = slotPartial.find(load.getParam()); it != slotPartial.end())
+      have = have.withPartial(ReductionKind::Sum, it->second);
+  setLayout(load.getResult(), have);
+  if (have.getFlat() == wanted.getFlat())
+    return;
+  std::string over =
+      axesText(have.isFlat() ? have.getFlat() : wanted.getFlat(), axes);
+  std::string why =
+      (have.isFlat()
+           ? load.getParam() + " is stored in parts over " + over
+           : "the state of " + load.getParam() + " lies in parts over " + over)
+          .str();
+  bool shares = inUpdate || load->getParentOfType<StackOp>();
+  DenseMap<Operation *, ReshardOp> byReader;
+  for (OpOperand &use : llvm::make_early_inc_range(load->getUses())) {
+    Operation *reader =
+        shares ? load : ancestorIn(load->getBlock(), use.getOwner());
+    ReshardOp &reshard = byReader[reader];
+    if (!reshard) {
+      OpBuilder builder(reader);
+      if (shares)
+        builder.setInsertionPointAfter(load);
+      reshard = ReshardOp::create(
+          builder, load.getLoc(),
+          withSharding(cast<RankedTensorType>(load.getType()), wanted),
+          load.getResult(), whyOf(use, why, have, wanted, propagation));
+      ++numReshards;
+    }
+    use.set(reshard.getResult());
+  }
+}
+
+/// A gradient that is whole before it is reduced and cut afterwards needs two
+/// places.
+void Sharder::shardStore(StoreOp store) {
+  FlatSymbolRefAttr param = store.getParamAttr();
+  ShardingAttr slot = layoutOfSlot(param, store.getSlot());
+  ShardingAttr state = layoutOfSlot(param, kStateLayout);
+  if (store.getSlot() == kGradientSlot && slot != state) {
+    store.setSlot(kReducedSlot);
+    slot = state;
+  }
+  require(store.getInputMutable(), slot);
+}
+
+void Sharder::shardAccumulate(AccumulateOp accumulate) {
+  ShardingAttr have = getSharding(accumulate.getInput().getType());
+  ShardingAttr wanted =
+      layoutOfSlot(accumulate.getParamAttr(), accumulate.getSlot());
+  // A sum over axes that split the slot is scattered at once.
+  Axes partial;
+  for (StringAttr axis : have.getPartial())
+    if (!wanted.splits(axis))
+      partial.push_back(axis);
+  require(accumulate.getInputMutable(),
+          wanted.withPartial(have.getKind(), partial));
+  accumulates.push_back(accumulate);
+}
+
 LogicalResult Sharder::shardBlock(Block &block) {
   for (Operation &operation : llvm::make_early_inc_range(block)) {
     if (auto load = dyn_cast<LoadOp>(operation)) {
-      ShardingAttr layout = propagation.layoutOf(load.getResult());
-      if (load.getSlot() == "grad")
-        if (auto it = slotPartial.find(load.getParam());
-            it != slotPartial.end())
-          layout = layout.withPartial(ReductionKind::Sum, it->second);
-      setLayout(load.getResult(), layout);
+      shardLoad(load);
     } else if (auto store = dyn_cast<StoreOp>(operation)) {
-      require(store.getInputMutable(), layoutOfParam(store.getParamAttr()));
+      shardStore(store);
     } else if (auto accumulate = dyn_cast<AccumulateOp>(operation)) {
-      ShardingAttr have = getSharding(accumulate.getInput().getType());
-      ShardingAttr wanted = layoutOfParam(accumulate.getParamAttr());
-      // A sum over axes that split the slot is scattered at once.
-      Axes partial;
-      for (StringAttr axis : have.getPartial())
-        if (!wanted.splits(axis))
-          partial.push_back(axis);
-      require(accumulate.getInputMutable(),
-              wanted.withPartial(have.getKind(), partial));
-      accumulates.push_back(accumulate);
+      shardAccumulate(accumulate);
     } else if (auto stack = dyn_cast<StackOp>(operation)) {
       if (failed(shardStack(stack)))
         return failure();
     } else if (auto constraint = dyn_cast<ConstraintOp>(operation)) {
       shardConstraint(constraint);
-    } else if (!operation.hasTrait<OpTrait::IsTerminator>()) {
+    } else if (!operation.hasTrait<OpTrait::IsTerminator>() &&
+               !isa<ReshardOp>(operation)) {
       if (failed(shardOp(&operation)))
         return failure();
     }
@@ -386,7 +503,10 @@ LogicalResult Sharder::shardStep(StepOp step) {
         partial.push_back(axis);
     setLayout(argument, have.withPartial(have.getKind(), partial));
   }
-  if (failed(shardBlock(update)))
+  inUpdate = true;
+  LogicalResult done = shardBlock(update);
+  inUpdate = false;
+  if (failed(done))
     return failure();
   for (OpOperand &operand : update.getTerminator()->getOpOperands()) {
     auto type = cast<RankedTensorType>(operand.get().getType());
@@ -397,8 +517,6 @@ LogicalResult Sharder::shardStep(StepOp step) {
 }
 
 LogicalResult Sharder::run() {
-  for (ParamOp param : module.getOps<ParamOp>())
-    param.setShardingAttr(propagation.layoutOf(param));
   for (StepOp step : module.getOps<StepOp>())
     if (failed(shardStep(step)))
       return failure();
@@ -451,6 +569,14 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     if (strategy && failed(applyStrategy(module, propagation, axes, planned())))
       return signalPassFailure();
     if (failed(propagation.check()))
+      return signalPassFailure();
+    for (ParamOp param : module.getOps<ParamOp>())
+      param.setShardingAttr(propagation.layoutOf(param));
+    ZeroOptions zeroOptions;
+    zeroOptions.stage = zero;
+    for (const std::string &axis : zeroAxes)
+      zeroOptions.only.push_back(axis);
+    if (failed(planZero(module, propagation, axes, zeroOptions)))
       return signalPassFailure();
     Sharder sharder(module, propagation, axes);
     if (failed(sharder.run()))

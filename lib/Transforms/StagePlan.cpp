@@ -145,6 +145,19 @@ static int64_t numElements(ParamOp param) {
   return param.getTensorType().getNumElements();
 }
 
+/// The ops that read a parameter; a gathered one is read after the gather.
+static SmallVector<Operation *> readersOf(LoadOp load) {
+  SmallVector<Operation *> readers, todo(load->user_begin(), load->user_end());
+  while (!todo.empty()) {
+    Operation *op = todo.pop_back_val();
+    if (isa<AllGatherOp, tensor::ExpandShapeOp>(op))
+      todo.append(op->user_begin(), op->user_end());
+    else
+      readers.push_back(op);
+  }
+  return readers;
+}
+
 /// Layers, embedding and head weigh as the elements of their parameters do:
 /// so does the work of the matrix products.
 LogicalResult StagePlan::cut() {
@@ -164,7 +177,7 @@ LogicalResult StagePlan::cut() {
     problem.layers.push_back({static_cast<int64_t>(stack.getEnd()),
                               std::max<int64_t>(weigh(stack), 1)});
   for (LoadOp load : step.getMicro().front().getOps<LoadOp>())
-    for (Operation *user : load->getUsers())
+    for (Operation *user : readersOf(load))
       if (isForward(user)) {
         int64_t cost =
             numElements(module.lookupSymbol<ParamOp>(load.getParam()));

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "StagePlan.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -102,6 +103,14 @@ LogicalResult UpdatePlan::visitOther(Operation *op) {
   return success();
 }
 
+/// True for an op that moves elements, or adds up those of several ranks: what
+/// it makes of a sum over stages is a sum over stages.
+static bool keepsSums(Operation *op) {
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+    return scatter.getKind() == ReductionKind::Sum;
+  return isa<parc::SliceOp, tensor::CollapseShapeOp>(op);
+}
+
 LogicalResult UpdatePlan::visit(Operation *op) {
   if (auto load = dyn_cast<LoadOp>(op)) {
     SmallVector<int64_t> stages = plan.paramStages(load.getParam());
@@ -127,6 +136,12 @@ LogicalResult UpdatePlan::visit(Operation *op) {
     });
     for (Value result : stack.getReducedResults())
       places[result] = {{}, true};
+    return success();
+  }
+  if (keepsSums(op)) {
+    Place place = placeOf(op->getOperand(0));
+    opStages[op] = place.stages;
+    places[op->getResult(0)] = place;
     return success();
   }
   // A reduction of a scalar takes the stage axis along.

@@ -56,11 +56,11 @@ static LogicalResult verifyAxes(Operation *op, const AxisSizes &axes) {
   return success();
 }
 
-static LogicalResult verifyParam(Operation *op, StringRef name, Type type,
-                                 const AxisSizes &axes) {
+static LogicalResult verifyParam(Operation *op, StringRef name, StringRef slot,
+                                 Type type, const AxisSizes &axes) {
   auto param = op->getParentOfType<ModuleOp>().lookupSymbol<ParamOp>(name);
   RankedTensorType expected =
-      localType(param.getTensorType(), param.getShardingAttr(), axes);
+      localType(param.getTensorType(), param.getSlotSharding(slot), axes);
   if (type == expected)
     return success();
   return emitError(op->getLoc()) << "expected parameter @" << name << " as "
@@ -71,11 +71,13 @@ static LogicalResult verifyOp(Operation *op, const AxisSizes &axes) {
   if (failed(verifyTypes(op)) || failed(verifyAxes(op, axes)))
     return failure();
   if (auto load = dyn_cast<LoadOp>(op))
-    return verifyParam(op, load.getParam(), load.getType(), axes);
+    return verifyParam(op, load.getParam(), load.getSlot(), load.getType(),
+                       axes);
   if (auto store = dyn_cast<StoreOp>(op))
-    return verifyParam(op, store.getParam(), store.getInput().getType(), axes);
+    return verifyParam(op, store.getParam(), store.getSlot(),
+                       store.getInput().getType(), axes);
   if (auto accumulate = dyn_cast<AccumulateOp>(op))
-    return verifyParam(op, accumulate.getParam(),
+    return verifyParam(op, accumulate.getParam(), accumulate.getSlot(),
                        accumulate.getInput().getType(), axes);
   return success();
 }

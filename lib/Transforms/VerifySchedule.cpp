@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "mlir/IR/Remarks.h"
 #include "parc/Pipeline/Transfers.h"
 #include "parc/Transforms/Passes.h"
 
@@ -47,6 +48,29 @@ static LogicalResult verify(ScheduleOp op) {
   return success();
 }
 
+/// Says why each collective is there, where remarks are asked for
+/// (`--remarks-filter=parc-comms`). This is the last phase that reasons are
+/// whole in.
+static void remarkCollectives(RoleOp role) {
+  role.walk([&](Operation *op) {
+    auto why = op->getAttrOfType<WhyAttr>("why");
+    if (!why)
+      return;
+    auto options = remark::RemarkOpts::name("collective")
+                       .category("parc-comms")
+                       .subCategory(op->getName().stripDialect())
+                       .function(role.getSymName());
+    auto made = remark::analysis(op->getLoc(), options);
+    made << remark::reason("{0}", why.getText().str());
+    if (!why.getValue().empty())
+      made << remark::metric("Value", why.getValue().str());
+    if (why.getBytes())
+      made << remark::metric("BytesSent", *why.getBytes());
+    for (StringAttr origin : why.getBecause())
+      made << remark::metric("Because", origin.getValue().str());
+  });
+}
+
 namespace {
 struct VerifySchedulePass
     : public parc::impl::VerifyScheduleBase<VerifySchedulePass> {
@@ -54,6 +78,8 @@ struct VerifySchedulePass
     for (ScheduleOp op : getOperation().getOps<ScheduleOp>())
       if (failed(verify(op)))
         return signalPassFailure();
+    for (RoleOp role : getOperation().getOps<RoleOp>())
+      remarkCollectives(role);
   }
 };
 } // namespace

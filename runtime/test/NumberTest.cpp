@@ -80,6 +80,28 @@ TEST(Part, BalancedAndNested) {
   static_assert(partStart(int64_t(1) << 60, 1 << 14, 1) == int64_t(1) << 46);
 }
 
+/// The boxes cover the list's elements once, in its order.
+TEST(Part, ListsAreBoxes) {
+  std::vector<int64_t> shape = {3, 4, 5};
+  for (int64_t first = 0; first <= 60; ++first)
+    for (int64_t count = 0; first + count <= 60; ++count) {
+      std::vector<ListBox> boxes = listBoxes(shape, first, count);
+      EXPECT_LE(boxes.size(), 5u);
+      int64_t next = first;
+      for (const ListBox &box : boxes) {
+        EXPECT_EQ(box.offset, next - first);
+        for (int64_t i = 0; i < box.size[0]; ++i)
+          for (int64_t j = 0; j < box.size[1]; ++j)
+            for (int64_t k = 0; k < box.size[2]; ++k)
+              EXPECT_EQ((box.lo[0] + i) * 20 + (box.lo[1] + j) * 5 +
+                            box.lo[2] + k,
+                        next++);
+      }
+      EXPECT_EQ(next, first + count);
+    }
+  EXPECT_EQ(listBoxes({7}, 2, 3).front().lo, std::vector<int64_t>{2});
+}
+
 TEST(Random, IsAFunctionOfTheCounter) {
   // Fixed for ever: checkpoints and the compiler's own evaluation rely on it.
   EXPECT_EQ(random::mix(random::Golden), 0xe220a8397b1dcdafull);

@@ -85,6 +85,21 @@ parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{"tp" : 0}, {}]>}
 
 // -----
 
+// expected-error @+1 {{axis 'tp' cuts the flat part and also splits a dimension, is partial, or is listed twice; remove one}}
+parc.param @w : tensor<4x4xf32> {slot_shardings = {state = #parc.sharding<[{"tp"}, {}], flat {"tp"}>}}
+
+// -----
+
+// expected-error @+1 {{cannot be used in flat parts; 'slot_shardings' says how a slot is stored}}
+parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{}, {}], flat {"dp"}>}
+
+// -----
+
+// expected-error @+1 {{expected a sharding of 2 dimensions, nothing partial, for slot 'state'}}
+parc.param @w : tensor<4x4xf32> {slot_shardings = {state = #parc.sharding<[{}], flat {"dp"}>}}
+
+// -----
+
 // expected-error @+1 {{axis 'tp' is partial and also splits a dimension}}
 parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{"tp"}, {}], partial sum {"tp"}>}
 
@@ -296,4 +311,28 @@ parc.role @only stages [0] inputs [] scalars [] results [] forward 1 {
   parc.yield
 } update {
   parc.yield
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected two dimensions, got 1 both to gather and to split}}
+  %y = parc.all_to_all %x gather 1 of 6 split 1 of 2 over ["tp"] why "" : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{expected dimensions below 2, the tensor's rank, got 2}}
+  %y = parc.all_to_all %x gather 1 of 6 split 2 of 2 over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{names axis 'dp' twice; an axis moves or stays}}
+  %y = parc.all_to_all %x gather 1 of 6 outer ["dp"] split 0 of 2 below ["dp"] over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>
+  return
 }

@@ -6,6 +6,9 @@ parc.mesh ["tp", "pp"] sizes [2, 3] order ["pp", "tp"]
 // CHECK: parc.param @w : tensor<4x6xf32> layers 3 {checkpoint = #parc.checkpoint<"h.{}.w" shape[4, 18] offsets[0, 6]>, sharding = #parc.sharding<[{"tp" : 2}, {}]>, std = 2.000000e-02 : f64}
 parc.param @w : tensor<4x6xf32> layers 3 {checkpoint = #parc.checkpoint<"h.{}.w" shape [4, 18] offsets [0, 6]>, sharding = #parc.sharding<[{"tp" : 2}, {}]>, std = 0.02 : f64}
 
+// CHECK: parc.param @v : tensor<4x6xf32> {slot_shardings = {state = #parc.sharding<[{"tp"}, {}], flat {"dp", "cp"}>}}
+parc.param @v : tensor<4x6xf32> {slot_shardings = {state = #parc.sharding<[{"tp"}, {}], flat {"dp", "cp"}>}}
+
 // CHECK-LABEL: parc.step @train inputs ["x"] micro {
 parc.step @train inputs ["x"] micro {
 ^bb0(%x: tensor<2xi64>):
@@ -27,6 +30,14 @@ parc.step @train inputs ["x"] micro {
   %s = parc.part_start ["tp"] of 9 grain 3
   // CHECK: parc.part_size ["tp", "mb"] of 9
   %n = parc.part_size ["tp", "mb"] of 9
+  // CHECK: %[[LIST:.*]] = tensor.empty
+  %list = tensor.empty(%n) : tensor<?xf32>
+  // CHECK: parc.slice %[[LIST]] dim 0 of 0 as %{{.*}} over ["dp"] : tensor<?xf32> -> tensor<?xf32>
+  %piece = parc.slice %list dim 0 of 0 as %n over ["dp"] : tensor<?xf32> -> tensor<?xf32>
+  // CHECK: parc.reduce_scatter sum %[[LIST]] dim 0 of 0 as %{{.*}} over ["dp"] why "because" : tensor<?xf32> -> tensor<?xf32>
+  %sum = parc.reduce_scatter sum %list dim 0 of 0 as %n over ["dp"] why "because" : tensor<?xf32> -> tensor<?xf32>
+  // CHECK: parc.all_gather %{{.*}} dim 0 of 0 as %{{.*}} over ["dp"] why "because" : tensor<?xf32> -> tensor<?xf32>
+  %all = parc.all_gather %sum dim 0 of 0 as %n over ["dp"] why "because" : tensor<?xf32> -> tensor<?xf32>
   // CHECK: parc.all_reduce max %{{.*}} over ["tp"] why "because" : tensor<4x6xf32>
   %1 = parc.all_reduce max %a over ["tp"] why "because" : tensor<4x6xf32>
   // CHECK: parc.all_reduce sum %{{.*}} over ["pp"] stages [0, 2] why "tied" : tensor<4x6xf32>
@@ -39,11 +50,13 @@ parc.step @train inputs ["x"] micro {
   %5 = parc.reduce_scatter sum %4 dim 1 of 6 over ["tp"] why "" : tensor<4x6xf32> -> tensor<4x3xf32>
   // CHECK: parc.all_to_all %{{.*}} gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   %6 = parc.all_to_all %5 gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  // CHECK: parc.all_to_all %{{.*}} gather 1 of 18 grain 3 outer ["dp"] split 0 of 16 by 2 below ["pp"] over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  %8 = parc.all_to_all %5 gather 1 of 18 grain 3 outer ["dp"] split 0 of 16 by 2 below ["pp"] over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   // CHECK: parc.own %{{.*}} over ["tp"] : tensor<2x6xf32>
   %7 = parc.own %6 over ["tp"] : tensor<2x6xf32>
   %counts = arith.constant dense<2> : tensor<8xi64>
   // CHECK: parc.check_load %{{.*}} limit %{{.*}} : tensor<8xi64>
-  %8 = parc.check_load %counts limit %s : tensor<8xi64>
+  %9 = parc.check_load %counts limit %s : tensor<8xi64>
   %zero = arith.constant dense<0.0> : tensor<f32>
   parc.yield %zero, %zero : tensor<f32>, tensor<f32>
   // CHECK: scalars ["lr"] results ["loss"] update {

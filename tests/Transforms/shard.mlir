@@ -21,7 +21,9 @@ parc.step @train inputs ["tokens", "labels"] micro {
   %table = parc.load @table : tensor<9x4xf64>
   // CHECK: %[[X:.*]] = nn.embedding
   // CHECK-SAME: -> tensor<4x3x4xf64, #parc.sharding<[{"dp", "mb"}, {}, {}], partial sum {"tp"}>>
-  // CHECK: parc.reshard %[[X]] why "table leaves a partial sum over tp, which norm reads whole"
+  // CHECK: parc.reshard %[[X]] why <"table leaves a partial sum over tp, which norm reads whole" of "table" : tensor<4x3x4xf64>
+  // CHECK-SAME: from <[{"dp", "mb"}, {}, {}], partial sum {"tp"}> to <[{"dp", "mb"}, {}, {}]>
+  // CHECK-SAME: because ["tp splits dimension 0 of table"]>
   %x = nn.embedding %tokens, %table : tensor<4x3xi64>, tensor<9x4xf64> -> tensor<4x3x4xf64>
   %g = parc.load @norm : tensor<4xf64>
   %n = nn.rms_norm %x, %g epsilon 1.0e-5 : tensor<4x3x4xf64>, tensor<4xf64> loc("norm")
@@ -42,9 +44,9 @@ parc.step @train inputs ["tokens", "labels"] micro {
   // CHECK-SAME: -> tensor<4x3x9xf64, #parc.sharding<[{"dp", "mb"}, {}, {"tp"}]>>
   %logits = nn.linear %y, %table : tensor<4x3x4xf64>, tensor<9x4xf64> -> tensor<4x3x9xf64>
   // The statistics of a split vocabulary: a partial maximum, two partial sums.
-  // CHECK: parc.reshard %{{.*}} why "{{.*}}partial max over tp
-  // CHECK: parc.reshard %{{.*}} why "{{.*}}partial sum over tp
-  // CHECK: parc.reshard %{{.*}} why "{{.*}}partial sum over tp
+  // CHECK: parc.reshard %{{.*}} why <"{{.*}}partial max over tp
+  // CHECK: parc.reshard %{{.*}} why <"{{.*}}partial sum over tp
+  // CHECK: parc.reshard %{{.*}} why <"{{.*}}partial sum over tp
   %loss, %count, %lse = nn.softmax_cross_entropy %logits, %labels :
       tensor<4x3x9xf64>, tensor<4x3xi64> -> tensor<f64>, tensor<f64>, tensor<4x3xf64>
   // The loss stays partial over what the step adds up.

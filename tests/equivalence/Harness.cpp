@@ -16,6 +16,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "parc/Analysis/RefineMesh.h"
 #include "parc/Eval/Compare.h"
 #include "parc/InitAll.h"
 #include "parc/Transforms/Passes.h"
@@ -110,15 +111,21 @@ OwningOpRef<ModuleOp> mlir::parc::equiv::prepare(MLIRContext &context,
                                                  std::string &error) {
   Errors errors(context);
   auto module = parseSourceString<ModuleOp>(text, ParserConfig(&context));
-  if (module) {
-    PassManager manager(&context);
-    manager.addPass(createDifferentiate());
-    manager.addPass(nn::createAddOptimizer());
-    if (failed(manager.run(*module)))
-      module = nullptr;
-  }
+  if (module)
+    module = prepare(std::move(module));
   if (!module)
     error = errors.text + "in\n" + text;
+  return module;
+}
+
+OwningOpRef<ModuleOp> mlir::parc::equiv::prepare(OwningOpRef<ModuleOp> module) {
+  if (!module)
+    return nullptr;
+  PassManager manager(module->getContext());
+  manager.addPass(createDifferentiate());
+  manager.addPass(nn::createAddOptimizer());
+  if (failed(manager.run(*module)))
+    return nullptr;
   return module;
 }
 
@@ -194,6 +201,10 @@ OwningOpRef<ModuleOp> mlir::parc::equiv::pinned(ModuleOp module,
   builder.setInsertionPointToStart(clone->getBody());
   MeshOp::create(builder, clone->getLoc(), builder.getStrArrayAttr(names),
                  builder.getDenseI64ArrayAttr(sizes), ArrayAttr());
+  if (plan.strategy)
+    refineForNestedCuts(*clone, plan.options.contextKind == ContextKind::Ulysses
+                                    ? ArrayRef<StringRef>{"tp", "cp"}
+                                    : ArrayRef<StringRef>{"tp"});
   return clone;
 }
 
@@ -203,6 +214,10 @@ LogicalResult mlir::parc::equiv::shard(ModuleOp module, const Plan &plan) {
   ShardOptions sharding;
   sharding.strategy = plan.strategy;
   sharding.microBatches = plan.microBatches;
+  sharding.zero = plan.zero;
+  sharding.sequenceParallel = plan.options.sequenceParallel;
+  sharding.contextKind = plan.options.contextKind;
+  sharding.expertAxes = plan.options.expertAxes;
   manager.addPass(createShard(sharding));
   VerifyShardedOptions check;
   check.microBatches = plan.microBatches;

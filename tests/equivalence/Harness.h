@@ -17,6 +17,7 @@
 #include "Parc/Parc.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "parc/Analysis/Strategy.h"
 #include "parc/Eval/Ranks.h"
 
 namespace mlir::parc::equiv {
@@ -53,6 +54,8 @@ template <class T> struct Whole {
 /// reason in `error`.
 OwningOpRef<ModuleOp> prepare(MLIRContext &context, const std::string &text,
                               std::string &error);
+/// The same for a module that was built. Null after a diagnostic.
+OwningOpRef<ModuleOp> prepare(OwningOpRef<ModuleOp> module);
 
 /// Pseudo-random values for every slot of every parameter: any residue, or in
 /// the reals from the interval 0.25 to 1.25, with both signs (second moments
@@ -87,6 +90,10 @@ struct Plan {
   std::string rule = "1f1b";
   /// Whether the built-in strategy places what no pin does.
   bool strategy = false;
+  /// ZeRO's stage.
+  int64_t zero = 0;
+  /// For the strategy.
+  StrategyOptions options = {};
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.

@@ -62,6 +62,9 @@ static std::vector<Model> nnModels() {
        "%seed = arith.constant dense<42> : tensor<i64>\n"
        "%y = nn.attention %q, %k, %v positions(%pos, %posk) scale 0.5 dropout "
        "0.3 site 1 seed %seed : $q, $k, $v, $pos, $posk, tensor<i64> -> $y"},
+      {"fold", "", "ids:BS", "y:BS",
+       "%f = nn.fold %ids dim 1 parts 2 : $ids\n"
+       "%y = arith.sitofp %f : $ids to $y"},
       {"dropout", "x:BSK", "", "y:BSK",
        "%seed = arith.constant dense<42> : tensor<i64>\n"
        "%y = nn.dropout %x seed %seed rate 0.3 site 2 : $x, tensor<i64>"},
@@ -107,13 +110,13 @@ static std::vector<Model> expertModels() {
       {"experts", "x:BSK w:XNK p:BSC", "ids:BSC", "y:BSN",
        "%q, %slot = nn.dispatch %x, %ids : $x, $ids -> $q, $ids\n" +
            std::string(
-                "%e = tensor.empty() : $h\n%null = arith.constant 0.0 : f32\n"
-                "%g = linalg.fill ins(%null : f32) outs(%e : $h) -> $h\n"
-                "%h = linalg.contract indexing_maps = ["
-                "affine_map<(e, c, n, k) -> (e, c, k)>, "
-                "affine_map<(e, c, n, k) -> (e, n, k)>, "
-                "affine_map<(e, c, n, k) -> (e, c, n)>] "
-                "ins(%q, %w : $q, $w) outs(%g : $h) -> $h") +
+               "%e = tensor.empty() : $h\n%null = arith.constant 0.0 : f32\n"
+               "%g = linalg.fill ins(%null : f32) outs(%e : $h) -> $h\n"
+               "%h = linalg.contract indexing_maps = ["
+               "affine_map<(e, c, n, k) -> (e, c, k)>, "
+               "affine_map<(e, c, n, k) -> (e, n, k)>, "
+               "affine_map<(e, c, n, k) -> (e, c, n)>] "
+               "ins(%q, %w : $q, $w) outs(%g : $h) -> $h") +
            "\n%y = nn.combine %h, %ids, %slot weights %p : "
            "$h, $ids, $ids, $p -> $y",
        "q:XQK h:XQN"},
@@ -245,8 +248,7 @@ static std::vector<Model> shapeModels() {
 const std::vector<Model> &mlir::parc::equiv::models() {
   static const std::vector<Model> all = [] {
     std::vector<Model> list = nnModels();
-    for (const auto &more :
-         {expertModels(), structuredModels(), shapeModels()})
+    for (const auto &more : {expertModels(), structuredModels(), shapeModels()})
       list.insert(list.end(), more.begin(), more.end());
     return list;
   }();

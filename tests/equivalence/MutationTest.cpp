@@ -12,8 +12,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "Harness.h"
 #include "Model.h"
+#include "Mutations.h"
 #include "NN/NN.h"
 #include "OpCases.h"
 #include "mlir/IR/Verifier.h"
@@ -26,60 +26,9 @@ using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::equiv;
 
-namespace {
-
-/// A correct staged program, what it must compute, and two axes of it that are
-/// equally long.
-struct Subject {
-  std::string name;
-  OwningOpRef<ModuleOp> prepared, staged;
-  Whole<Zp> whole;
-  std::string axis, other;
-};
-
-/// A way to break an op; false where it does not apply.
-using Break = std::function<bool(Operation *, const Subject &)>;
-struct Mutation {
-  std::string name;
-  /// The kind of op that it applies to.
-  StringRef op;
-  Break apply;
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Mutations
 //===----------------------------------------------------------------------===//
-
-static void replace(Operation *op, Value by) {
-  op->getResult(0).replaceAllUsesWith(by);
-  op->erase();
-}
-
-/// Replaces the value of an op by something computed from it.
-static void wrap(Operation *op, function_ref<Value(OpBuilder &, Value)> by) {
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
-  Value result = op->getResult(0), made = by(builder, result);
-  result.replaceAllUsesExcept(made, made.getDefiningOp());
-}
-
-/// Puts the other of the subject's two axes in the place of the one that an
-/// attribute names.
-static bool swapAxis(Operation *op, StringRef attr, const Subject &subject) {
-  OpBuilder builder(op->getContext());
-  Attribute one = builder.getStringAttr(subject.axis),
-            two = builder.getStringAttr(subject.other);
-  SmallVector<Attribute> axes(op->getAttrOfType<ArrayAttr>(attr).getValue());
-  if (llvm::is_contained(axes, one) == llvm::is_contained(axes, two))
-    return false;
-  for (Attribute &axis : axes)
-    if (axis == one || axis == two)
-      axis = axis == one ? two : one;
-  op->setAttr(attr, builder.getArrayAttr(axes));
-  return true;
-}
 
 template <class Op> static Break dropped() {
   return [](Operation *op, const Subject &) {
@@ -87,7 +36,7 @@ template <class Op> static Break dropped() {
     if (!found || found->use_empty() ||
         found.getResult().getType() != found->getOperand(0).getType())
       return false;
-    replace(op, found->getOperand(0));
+    replaceOp(op, found->getOperand(0));
     return true;
   };
 }
@@ -121,8 +70,8 @@ static bool keepOwnPart(Operation *op, const Subject &) {
                         : builder.getIndexAttr(source.getDimSize(dim)));
     strides.push_back(builder.getIndexAttr(1));
   }
-  replace(op, tensor::InsertSliceOp::create(builder, loc, gather.getInput(),
-                                            zero, offsets, sizes, strides));
+  replaceOp(op, tensor::InsertSliceOp::create(builder, loc, gather.getInput(),
+                                              zero, offsets, sizes, strides));
   return true;
 }
 
@@ -132,10 +81,10 @@ static bool scatterOnly(Operation *op, const Subject &) {
   if (!scatter)
     return false;
   OpBuilder builder(op);
-  replace(op, SliceOp::create(builder, op->getLoc(), scatter.getType(),
-                              scatter.getInput(), scatter.getDimAttr(),
-                              scatter.getExtentAttr(), scatter.getGrainAttr(),
-                              scatter.getAxesAttr(), scatter.getOuterAttr()));
+  replaceOp(op, SliceOp::create(builder, op->getLoc(), scatter.getType(),
+                                scatter.getInput(), scatter.getDimAttr(),
+                                scatter.getExtentAttr(), scatter.getGrainAttr(),
+                                scatter.getAxesAttr(), scatter.getOuterAttr()));
   return true;
 }
 
@@ -163,7 +112,7 @@ static bool doubled(Operation *op, const Subject &) {
   if (!isa<AllReduceOp>(op) ||
       !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
     return false;
-  wrap(op, [](OpBuilder &builder, Value value) -> Value {
+  wrapResult(op, [](OpBuilder &builder, Value value) -> Value {
     return arith::AddFOp::create(builder, value.getLoc(), value, value);
   });
   return true;
@@ -174,7 +123,7 @@ static bool reducedTwice(Operation *op, const Subject &) {
   auto reduce = dyn_cast<AllReduceOp>(op);
   if (!reduce || reduce.getKind() != ReductionKind::Sum)
     return false;
-  wrap(op, [&](OpBuilder &builder, Value value) -> Value {
+  wrapResult(op, [&](OpBuilder &builder, Value value) -> Value {
     auto again = cast<AllReduceOp>(builder.clone(*op));
     again.getInputMutable().assign(value);
     return again.getResult();
@@ -186,7 +135,7 @@ static bool startAtZero(Operation *op, const Subject &) {
   if (!isa<PartStartOp>(op) || op->use_empty())
     return false;
   OpBuilder builder(op);
-  replace(op, arith::ConstantIndexOp::create(builder, op->getLoc(), 0));
+  replaceOp(op, arith::ConstantIndexOp::create(builder, op->getLoc(), 0));
   return true;
 }
 
@@ -277,7 +226,7 @@ static bool inputReordered(Operation *op, const Subject &) {
 }
 
 static std::vector<Mutation> mutations() {
-  return {
+  std::vector<Mutation> list = {
       {"all_reduce dropped", AllReduceOp::getOperationName(),
        dropped<AllReduceOp>()},
       {"all_reduce takes the minimum", AllReduceOp::getOperationName(),
@@ -308,6 +257,9 @@ static std::vector<Mutation> mutations() {
       {"an input's parts reordered", RoleOp::getOperationName(),
        inputReordered},
   };
+  for (const auto &more : {partMutations(), stateMutations()})
+    list.insert(list.end(), more.begin(), more.end());
+  return list;
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,6 +274,10 @@ protected:
   Subject subject(const std::string &name, const std::string &text,
                   const Plan &plan, const std::string &axis,
                   const std::string &other);
+  /// The same for a module that is prepared.
+  Subject subject(const std::string &name, OwningOpRef<ModuleOp> prepared,
+                  const Plan &plan, const std::string &axis,
+                  const std::string &other);
   std::vector<Subject> subjects();
   /// True where the broken module does not verify, run or compare equal.
   bool killed(ModuleOp module, const Subject &subject);
@@ -334,13 +290,21 @@ protected:
 Subject MutationTest::subject(const std::string &name, const std::string &text,
                               const Plan &plan, const std::string &axis,
                               const std::string &other) {
+  std::string error;
+  auto prepared = prepare(context.mlir, text, error);
+  EXPECT_TRUE(prepared) << error;
+  return subject(name, std::move(prepared), plan, axis, other);
+}
+
+Subject MutationTest::subject(const std::string &name,
+                              OwningOpRef<ModuleOp> prepared, const Plan &plan,
+                              const std::string &axis,
+                              const std::string &other) {
   Subject result;
   result.name = name;
   result.axis = axis;
   result.other = other;
-  std::string error;
-  result.prepared = prepare(context.mlir, text, error);
-  EXPECT_TRUE(result.prepared) << error;
+  result.prepared = std::move(prepared);
   if (!result.prepared)
     return result;
   auto whole = runWhole<Zp>(*result.prepared, 11);
@@ -385,6 +349,15 @@ static const char *const layoutsText = R"mlir(
   } update {}
 )mlir";
 
+/// Four experts, two of them a token; two key heads for four heads.
+static const char *const expertsConfig = R"({
+  "model_type": "mixtral", "hidden_size": 4, "intermediate_size": 4,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+  "head_dim": 2, "num_local_experts": 4, "num_experts_per_tok": 2,
+  "vocab_size": 11, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+  "rope_theta": 10000.0
+})";
+
 std::vector<Subject> MutationTest::subjects() {
   std::vector<Subject> list;
   Plan stages = {{{"tp", 2}, {"pp", 2}, {"dp", 2}}, 2, "1f1b", true};
@@ -392,6 +365,26 @@ std::vector<Subject> MutationTest::subjects() {
       subject("three layers on 2x2x2", stackModelText(), stages, "tp", "dp"));
   Plan layouts = {{{"a", 2}, {"b", 2}}, 1, "1f1b", false};
   list.push_back(subject("layouts on 2x2", layoutsText, layouts, "a", "b"));
+  auto imported = [&](int64_t batch, int64_t sequence) {
+    OwningOpRef<ModuleOp> module =
+        importedModel(context.mlir, expertsConfig, batch, sequence);
+    EXPECT_TRUE(module);
+    return prepare(std::move(module));
+  };
+  Plan experts = {{{"tp", 2}, {"cp", 2}, {"dp", 2}}, 1, "1f1b", true};
+  experts.options.sequenceParallel = true;
+  experts.options.expertAxes = {"cp"};
+  list.push_back(
+      subject("experts on 2x2x2", imported(2, 8), experts, "tp", "cp"));
+  // Two ranks a key head.
+  Plan heads = {{{"tp", 4}, {"cp", 2}}, 1, "1f1b", true};
+  list.push_back(subject("four ranks, two key heads", imported(1, 8), heads,
+                         "tp.1", "cp"));
+  Plan exchange = {{{"cp", 2}, {"dp", 2}}, 2, "1f1b", true};
+  exchange.options.contextKind = ContextKind::Ulysses;
+  exchange.options.expertAxes = {"dp", "cp"};
+  list.push_back(
+      subject("exchanged heads on 2x2", imported(4, 6), exchange, "cp", "dp"));
   return list;
 }
 

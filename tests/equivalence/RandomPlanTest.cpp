@@ -55,7 +55,8 @@ struct Prepared {
 static bool isReason(StringRef errors) {
   for (StringRef reason :
        {"more parts than units", "conflicting shardings of one value",
-        "would be partial by two kinds of reduction", "reads places that",
+        "cannot split parameter", "would be partial by two kinds of reduction",
+        "reads places that",
         "a value that is split over micro-batches is needed whole"})
     if (errors.contains(reason))
       return true;
@@ -74,6 +75,7 @@ static Plan randomPlan(Random &random, bool layered) {
   if (layered && plan.strategy)
     plan.microBatches = 1 + static_cast<int64_t>(random.below(3));
   plan.rule = random.below(2) ? "gpipe" : "1f1b";
+  plan.zero = static_cast<int64_t>(random.below(4));
   return plan;
 }
 

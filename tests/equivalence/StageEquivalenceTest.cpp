@@ -45,7 +45,8 @@ TEST_P(StageEquivalence, MicroBatchesAndRules) {
       Plan plan = {{{"tp", tp}, {"pp", pp}, {"dp", dp}},
                    microBatches,
                    rule,
-                   /*strategy=*/true};
+                   /*strategy=*/true,
+                   /*zero=*/microBatches - 1};
       OwningOpRef<ModuleOp> clone = pinned(*module, plan, {});
       if (failed(shard(*clone, plan))) {
         EXPECT_GT(microBatches * dp, 9) << errors.text;

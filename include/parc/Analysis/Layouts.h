@@ -17,7 +17,14 @@
 #include "Parc/Parc.h"
 #include "mlir/IR/BuiltinOps.h"
 
+#include <memory>
+#include <string>
+#include <vector>
+
 namespace mlir::parc {
+
+/// Costs of reshards that have been asked for.
+struct ReshardMemory;
 
 /// Sizes of the axes of a module's mesh, micro-batches included.
 class AxisSizes {
@@ -25,8 +32,11 @@ public:
   /// Without a mesh op every axis has size 1.
   AxisSizes(ModuleOp module, int64_t microBatches);
 
+  /// Of an axis that `splitAxis` split, the size that it had.
   int64_t of(StringRef axis) const;
   int64_t product(ArrayRef<StringAttr> axes) const;
+  /// By how much the numbers of neighbours along the axis differ.
+  int64_t strideOf(StringRef axis) const;
   /// True for an axis of the mesh, and for `mb`.
   bool has(StringRef axis) const;
   /// The axes of the refined mesh that `axis` was split into, major to minor:
@@ -36,11 +46,37 @@ public:
                                      MLIRContext *context) const;
   /// The axes' names in the mesh's order, then `mb`.
   ArrayRef<std::string> names() const { return order; }
+  /// What reshardBytes remembers; copies share it.
+  ReshardMemory &reshards() const { return *memory; }
 
 private:
-  llvm::StringMap<int64_t> sizes;
+  llvm::StringMap<int64_t> sizes, strides;
   SmallVector<std::string> order;
+  std::shared_ptr<ReshardMemory> memory;
 };
+
+/// The axes of a mesh that `axis` is or was split into, major to minor.
+SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
+
+/// Axes as a user knows them: the parts of a split axis
+/// as that axis where all are there (`dp.0`, `dp.1` as "dp"). Some alone are
+/// named by the ranks they join: the minor ones as "dp (groups of 2)", the
+/// major ones as "dp (across groups of 2)".
+std::vector<std::string> readableAxes(ArrayRef<StringAttr> axes,
+                                      const AxisSizes &sizes);
+std::string axesText(ArrayRef<StringAttr> axes, const AxisSizes &sizes,
+                     StringRef separator = "+");
+
+/// The axis that `axis` is a part of: `dp` of `dp.1`; itself where it is whole.
+StringRef wholeAxis(StringRef axis);
+
+/// How a value lies, in words: "dimension 1 split over tp, a partial sum over
+/// dp"; "whole" where nothing is.
+std::string layoutText(ShardingAttr sharding, const AxisSizes &sizes);
+
+/// Elements of the largest part of `type` under `sharding`.
+int64_t largestPart(RankedTensorType type, ShardingAttr sharding,
+                    const AxisSizes &axes);
 
 /// True where all parts of a dimension of `size` have the same extent.
 bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);
@@ -50,13 +86,16 @@ bool isEven(int64_t size, DimShardingAttr dim, const AxisSizes &axes);
 RankedTensorType localType(RankedTensorType type, ShardingAttr sharding,
                            const AxisSizes &axes);
 
+/// Bytes of an element of `type`.
+int64_t elementBytes(RankedTensorType type);
+
 /// Bytes of the largest part of `type` under `sharding`.
 double partBytes(RankedTensorType type, ShardingAttr sharding,
                  const AxisSizes &axes);
 
-/// Bytes that a rank sends (ring algorithms) to turn `from` into `to`:
-/// all-reduce 2(n-1)/n N, reduce-scatter, all-gather (n-1)/n N, all-to-all
-/// (n-1)/n of the part, slices nothing (COSTS of the field: ring collectives).
+/// Bytes that a rank sends to turn `from` into `to` on the path that the
+/// reshard search finds, with micro-batches taken for an axis like any other.
+/// Grains are taken for the target's.
 double reshardBytes(RankedTensorType type, ShardingAttr from, ShardingAttr to,
                     const AxisSizes &axes);
 

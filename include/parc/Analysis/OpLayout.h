@@ -19,12 +19,14 @@
 
 namespace mlir::parc {
 
-/// How an op runs: the axes of each factor, and the axes over which operands of
-/// one linear set, and so the results, stay partial.
+/// How an op runs: the axes of each factor, the axes over which operands of
+/// one linear set, and so the results, stay partial, and the axes that cut the
+/// flattened parts of all its tensors but scalars.
 struct OpLayout {
   SmallVector<Axes> factorAxes;
   Axes carriedPartial;
   SmallVector<unsigned, 2> carriedOperands;
+  Axes flat;
 };
 
 /// Axes over which a result without split factors is partial, in the order of
@@ -32,6 +34,10 @@ struct OpLayout {
 LogicalResult newPartial(const OpFactors &factors, const ValueFactors &result,
                          ArrayRef<Axes> factorAxes, ReductionKind &kind,
                          Axes &partial);
+
+/// `sharding` with the flat axes of the op, where the value of that type is not
+/// a scalar.
+ShardingAttr withOpFlat(ShardingAttr sharding, ArrayRef<StringAttr> flat);
 
 /// What the choice of an op's axes is bound to.
 struct LayoutBounds {

@@ -62,8 +62,14 @@ public:
   /// Says that `op` runs with `factor` split over `split` and nothing else.
   void pin(Operation *op, unsigned factor, ArrayRef<StringAttr> split) {
     pins[op].push_back({factor, Axes(split)});
+    pinOrigins[op] = origin;
   }
   FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
+
+  /// Says that `axis` splits data: every parameter that it does not split has a
+  /// gradient in parts over it. Axes that split the step's inputs do so anyway.
+  void addDataAxis(StringAttr axis) { dataAxes.insert(axis.getValue()); }
+  bool isDataAxis(StringRef axis) const;
 
   /// Says that parameters split over `axis` are used where they lie, even where
   /// the axis also splits what they meet.
@@ -71,6 +77,15 @@ public:
   /// True where parameters split over `axis` are used where they lie: the
   /// activations move. Not so for axes that split the step's inputs.
   bool keeps(StringAttr axis) const;
+
+  /// Says who places axes from here on: a choice of the strategy, such as "dp
+  /// splits the batch".
+  void setOrigin(const Twine &text) { origin = StringAttr::get(context, text); }
+  /// Who placed `axis` where the value's layout got it from; null where the
+  /// axis is not in the value's row.
+  StringAttr originOf(Value value, StringAttr axis) const;
+  /// Who pinned the op; null for one that is not.
+  StringAttr pinOriginOf(Operation *op) const { return pinOrigins.lookup(op); }
 
   /// Spreads axes to a fixed point: a split factor splits all its dimensions
   /// where that takes no axis twice. Only adds, so it is deterministic.
@@ -108,7 +123,8 @@ private:
   void tieStack(class StackOp stack);
   void tieStep(class StepOp step);
   LogicalResult seed();
-  LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding);
+  LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding,
+                        StringAttr seededBy);
   LogicalResult checkRow(unsigned row, const Twine &name);
   unsigned add(Type type);
   unsigned rowFor(Value value);
@@ -125,6 +141,7 @@ private:
               size_t at, const OpFactors &factors, const Axes &wish);
   bool extendSet(unsigned row, unsigned dim, const DimFactors &dimFactors,
                  ArrayRef<Axes> wishes);
+  void spreadOrigins(ArrayRef<Use> all);
   bool inRow(unsigned row, StringAttr axis) const;
 
   ModuleOp module;
@@ -140,8 +157,12 @@ private:
   /// Rows of the step's inputs: they are delivered in the layout that the
   /// planner gives them, and cutting them further is free.
   llvm::SmallSetVector<unsigned, 4> inputs;
-  llvm::StringSet<> constrained, kept;
+  llvm::StringSet<> constrained, kept, dataAxes;
   DenseMap<Operation *, FactorPins> pins;
+  /// Who placed an axis of a row; only looked up.
+  DenseMap<std::pair<unsigned, StringAttr>, StringAttr> origins;
+  DenseMap<Operation *, StringAttr> pinOrigins;
+  StringAttr origin;
 };
 
 } // namespace mlir::parc

@@ -27,6 +27,11 @@ void setMesh(ModuleOp module, const Declaration &declaration);
 /// declaration or the model need parts of them.
 StrategyOptions planStrategy(ModuleOp module, const Declaration &declaration);
 
+/// After setMesh: the axes that ZeRO splits over, where these are not all that
+/// it could.
+std::vector<std::string> zeroAxes(ModuleOp module,
+                                  const Declaration &declaration);
+
 /// Turns rules into wishes on parameters. Errors, at the rule's place: no
 /// parameter of that name (with the nearest), another number of dimensions, an
 /// axis that the mesh does not have or that stages are placed on, an axis

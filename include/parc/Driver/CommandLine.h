@@ -22,7 +22,7 @@
 
 namespace mlir::parc::driver {
 
-enum class Verb { Compile, Import, Run, Show, Version, Doctor, Help };
+enum class Verb { Compile, Import, Run, Show, Explain, Version, Doctor, Help };
 
 /// The name of a verb as it is typed.
 StringRef verbName(Verb verb);
@@ -57,12 +57,23 @@ public:
   /// The flag `name` (without dashes, `o` for -o); null when not given.
   const Word *flag(StringRef name) const;
   bool has(StringRef name) const { return flag(name) != nullptr; }
+  /// True for a flag that some verb takes.
+  static bool hasFlag(StringRef name);
+  /// Gives a flag as if it were typed; takes one away.
+  void set(StringRef name, StringRef text) {
+    given[name.str()] = {text.str(), Place()};
+  }
+  void unset(StringRef name) { given.erase(name.str()); }
   /// All flags, in the order of their names.
   const std::map<std::string, Word> &flags() const { return given; }
 
 private:
   friend class CommandLineParser;
   std::map<std::string, Word> given;
+
+public:
+  /// Of `explain`: what in the model; empty where `model` is an error's name.
+  Word name;
 };
 
 /// At most 45 lines.

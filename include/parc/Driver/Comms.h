@@ -38,6 +38,8 @@ struct CommRow {
   /// The stack that the op is in, empty outside; its layers on each stage.
   std::string stack;
   std::vector<int64_t> layers;
+  /// Values that travel together, as one bucket.
+  int64_t values = 1;
   /// Runs a micro-batch on the role's fullest stage; 0 in the update.
   int64_t perMicroBatch = 0;
   int64_t perStep = 0;
@@ -48,7 +50,13 @@ struct CommRow {
   bool known = true;
   int64_t elementBytes = 4;
   std::string dtype;
+  /// Of the `why` that the op carries: what asked for it, who placed the axes
+  /// that move, the value's name and whole shape, its layouts before and after.
   std::string why;
+  std::vector<std::string> because;
+  std::string value, shape, from, to;
+  /// What the op says that a rank sends once; else by the formulas below.
+  std::optional<int64_t> bytesStated;
   /// What the op computes, by the model's names.
   std::string name;
   /// file:line:column.
@@ -65,6 +73,11 @@ struct CommRow {
   }
 };
 
+/// True where `row` sends what the user calls `name`: the op's name in the
+/// model (`layers.attn.o`), the end of it (`attn.o`), with a layer's number or
+/// `*` in it, or the name of a parameter or of what is made for it.
+bool isCalled(const CommRow &row, StringRef name);
+
 /// All rows, the dearest a step first.
 struct CommReport {
   std::vector<CommRow> rows;
@@ -75,6 +88,10 @@ struct CommReport {
 /// phase, `batch` the global batch.
 CommReport collectComms(ModuleOp module, const LayoutReport &layouts,
                         int64_t batch, int64_t microBatches);
+
+/// Bytes a step that the busiest stage's rank sends in the rows `which` picks.
+double busiestBytes(const CommReport &report,
+                    function_ref<bool(const CommRow &)> which);
 
 /// One row a collective; only those of `stage` where given.
 void printComms(const CommReport &report, std::optional<int64_t> stage,
@@ -89,6 +106,7 @@ struct CommSummary {
 std::vector<CommSummary> summarizeComms(const CommReport &report,
                                         int64_t stage);
 
+llvm::json::Value rowToJSON(const CommRow &row);
 llvm::json::Value commsToJSON(const CommReport &report,
                               std::optional<int64_t> stage);
 

@@ -90,6 +90,7 @@ int runCompile(Session &session);
 int runImport(Session &session);
 int runRun(Session &session);
 int runShow(Session &session);
+int runExplain(Session &session);
 int runDoctor(Session &session);
 int runVersion(Session &session);
 /// \}

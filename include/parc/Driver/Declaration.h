@@ -58,11 +58,16 @@ struct Declaration {
   Setting<Mesh> mesh;
   Setting<std::string> rankOrder, schedule;
   Setting<int64_t> batch, sequence, microBatches;
+  /// ZeRO's stage, and how many neighbours among the data-parallel ranks
+  /// (dp x cp) hold one copy of what it splits.
+  Setting<int64_t> zero, zeroGroup;
   Setting<ElementKind> dtype;
   /// Sequence parallelism over tp.
   Setting<bool> sp;
   /// auto, ring, all-gather or ulysses.
   Setting<std::string> contextKind;
+  /// balanced or contiguous.
+  Setting<std::string> contextSplit;
   /// Ranks that share out the experts.
   Setting<int64_t> ep;
   /// How tokens get to experts; empty where the model has none.
@@ -76,6 +81,8 @@ struct Declaration {
 
   RankGrid grid() const;
   int64_t size(StringRef axis) const { return mesh.value.size(axis); }
+  /// Ranks that compute the same on different data.
+  int64_t dataRanks() const { return size("dp") * size("cp"); }
 };
 
 /// The keys as given, not yet interpreted.

@@ -46,6 +46,9 @@ struct ValueLayout {
   int64_t layers = 0;
   std::vector<DimLayout> dims;
   std::vector<std::string> partial;
+  /// Axes that cut what the dimensions leave, and into how many parts.
+  std::vector<std::string> flat;
+  int64_t flatParts = 1;
   std::string dtype;
   int64_t elementBytes = 4;
   std::string location;

@@ -50,6 +50,11 @@ struct PhaseOptions {
   /// gpipe or 1f1b.
   std::string rule = "1f1b";
   StrategyOptions strategy;
+  /// Whether causal attention's work is balanced over cp.
+  bool balanced = false;
+  /// ZeRO's stage, and the axes it splits over (empty: all that it may).
+  int64_t zero = 0;
+  std::vector<std::string> zeroAxes;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

@@ -29,8 +29,8 @@ struct RoutingOptions {
   bool drops = false;
   /// Of a sequence: the capacity over the balanced load.
   double capacityFactor = 1.25;
-  /// Slots of an expert's queue over the balanced load, of at most all tokens.
-  /// 0: twice that, and all tokens of a batch of up to 4096.
+  /// Slots of an expert's queue over the balanced load; at most twice as many
+  /// as tokens. 0: 2, and room for all tokens of a batch of up to 4096.
   double bufferFactor = 0.0;
 };
 

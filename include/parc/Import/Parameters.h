@@ -32,6 +32,8 @@ struct ParameterSpec {
   /// shape and the box's offsets.
   std::string checkpoint;
   SmallVector<int64_t, 2> boxShape, boxOffsets;
+  /// Of at least f32, whatever the model's element type.
+  bool wide = false;
   /// Operations of a token are in proportion to it, a product's weight: for
   /// that fraction of its elements.
   double multiplied = 0.0;

@@ -77,6 +77,19 @@ struct GrainedDim {
   }
 };
 
+/// What index `index` of a folded dimension stands for: part i of `parts` equal
+/// parts holds a block from the front and one from the back, so that causal
+/// attention costs every part the same. A bijection of 0 to extent - 1.
+constexpr int64_t foldedIndex(int64_t extent, int64_t parts, int64_t index) {
+  int64_t part = partOf(extent, parts, index);
+  int64_t begin = partStart(extent, parts, part);
+  int64_t end = partStart(extent, parts, part + 1);
+  int64_t front = (begin + 1) / 2, frontSize = (end + 1) / 2 - front;
+  int64_t place = index - begin;
+  return place < frontSize ? front + place
+                           : extent - end / 2 + (place - frontSize);
+}
+
 /// The grain of a factor that joins two dimensions: their least common
 /// multiple, so that a legal cut of the factor is legal in both.
 constexpr int64_t joinGrains(int64_t a, int64_t b) { return std::lcm(a, b); }

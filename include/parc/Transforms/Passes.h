@@ -13,6 +13,7 @@
 #ifndef PARC_TRANSFORMS_PASSES_H
 #define PARC_TRANSFORMS_PASSES_H
 
+#include "NN/NN.h"
 #include "Parc/Parc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -23,6 +24,9 @@
 #include "parc/Analysis/Strategy.h"
 
 namespace mlir::parc {
+
+/// On a step: its inputs were folded for so many parts (`nn.fold`).
+constexpr StringLiteral kFoldAttr = "parc.fold";
 
 #define GEN_PASS_DECL
 #include "parc/Transforms/Passes.h.inc"

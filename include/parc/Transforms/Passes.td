@@ -56,6 +56,23 @@ def Decompose : Pass<"parc-decompose", "ModuleOp"> {
   let dependentDialects = ModelDialects;
 }
 
+def BalanceSequence : Pass<"parc-balance-sequence", "ModuleOp"> {
+  let summary = "gives the parts of a split sequence equal work under a causal mask";
+  let description = [{
+    Where `cp` splits the sequence and an op takes it whole under a causal mask,
+    the step's inputs are folded (`nn.fold`): each part holds a block from the
+    front and one from the back. All that follows runs on the folded sequence;
+    ops that go by the index are told, observed values remember it. Does nothing
+    where an op depends on the order and cannot be told. Runs before propagation.
+
+    After, on `cp=4`:
+    ```mlir
+    %t = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>
+    ```
+  }];
+  let dependentDialects = ["::mlir::nn::NNDialect"];
+}
+
 def Shard : Pass<"parc-shard", "ModuleOp"> {
   let summary = "gives every value a layout and inserts reshards";
   let description = [{
@@ -89,7 +106,12 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
     ListOption<"expertAxes", "expert-axes", "std::string",
            "axes of the mesh that split the experts">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
-           "micro-batches a step and replica">
+           "micro-batches a step and replica">,
+    Option<"zero", "zero", "int64_t", "0",
+           "split optimizer state (1), gradients too (2), values too (3) over "
+           "the axes that split the step's inputs">,
+    ListOption<"zeroAxes", "zero-axes", "std::string",
+               "split over these of them only">
   ];
   let statistics = [
     Statistic<"numReshards", "num-reshards", "reshards inserted">
@@ -115,9 +137,24 @@ def Local : Pass<"parc-local", "ModuleOp"> {
   let summary = "rewrites each step into the program of one rank";
   let description = [{
     Global types with layouts become local types: static where the parts are
-    equal, dynamic where they are not. A reshard becomes the collectives that
-    carry it out; ops that depend on global indices are told where their part
-    starts. The coordinate stays a run-time value.
+    equal, dynamic where they are not. A reshard becomes the shortest path of
+    collectives and slices between its layouts, by bytes, links and latencies
+    (`ReshardSearch.h`); ops that depend on global indices are told where their
+    part starts. The coordinate stays a run-time value.
+
+    Before, on `x=4,y=2`:
+    ```mlir
+    %b = parc.reshard %a why "..." :
+        tensor<16x16x16xf32, #parc.sharding<[{"y"}, {}, {"x"} ]>>
+        -> tensor<16x16x16xf32, #parc.sharding<[{}, {"x", "y"}, {} ]>>
+    ```
+    After:
+    ```mlir
+    %0 = parc.all_to_all %a gather 2 of 16 split 1 of 16 over ["x"] why "..." :
+        tensor<8x16x4xf32> -> tensor<8x4x16xf32>
+    %b = parc.all_to_all %0 gather 0 of 16 split 1 of 16 below ["x"] over ["y"] why "..." :
+        tensor<8x4x16xf32> -> tensor<16x2x16xf32>
+    ```
   }];
   let options = [
     Option<"microBatches", "micro-batches", "int64_t", "1",

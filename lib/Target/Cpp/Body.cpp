@@ -266,14 +266,19 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     call = "c.all_reduce(" + (last ? "std::move(" + from + ")" : from) + ", " +
            to + ", " + reduceOp(reduce.getKind()).str() + ", " + why + ")";
   } else if (auto move = dyn_cast<rt::AllToAllOp>(op)) {
-    std::string axes = file.names.axes(move.getAxes());
+    auto bounds = [&](ArrayAttr outer, int64_t extent, int64_t grain) {
+      return "c.bounds(" + file.names.axes(outer) + ", " +
+             file.names.axes(move.getAxes()) + ", " + std::to_string(extent) +
+             ", " + std::to_string(grain) + ")";
+    };
     call = "c.all_to_all(" + from + ", " + to + ", " +
-           std::to_string(move.getSplitDim()) + ", c.bounds({}, " + axes +
-           ", " + std::to_string(move.getSplitExtent()) + ", " +
-           std::to_string(move.getSplitGrain()) + "), " +
-           std::to_string(move.getGatherDim()) + ", c.bounds({}, " + axes +
-           ", " + std::to_string(move.getGatherExtent()) + ", " +
-           std::to_string(move.getGatherGrain()) + "), " + why + ")";
+           std::to_string(move.getSplitDim()) + ", " +
+           bounds(move.getSplitOuter(), move.getSplitExtent(),
+                  move.getSplitGrain()) +
+           ", " + std::to_string(move.getGatherDim()) + ", " +
+           bounds(move.getGatherOuter(), move.getGatherExtent(),
+                  move.getGatherGrain()) +
+           ", " + why + ")";
   } else {
     auto integer = [&](StringRef name) {
       return std::to_string(op.getAttrOfType<IntegerAttr>(name).getInt());
@@ -281,7 +286,8 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
     std::string bounds =
         "c.bounds(" + file.names.axes(op.getAttrOfType<ArrayAttr>("outer")) +
         ", " + file.names.axes(op.getAttrOfType<ArrayAttr>("axes")) + ", " +
-        integer("extent") + ", " + integer("grain") + ")";
+        (op.getNumOperands() > 1 ? get(op.getOperand(1)) : integer("extent")) +
+        ", " + integer("grain") + ")";
     auto scatter = dyn_cast<rt::ReduceScatterOp>(op);
     call = std::string("c.") + (scatter ? "reduce_scatter(" : "all_gather(") +
            from + ", " + to + ", " + integer("dim") + ", " + bounds + ", " +

@@ -130,14 +130,22 @@ std::string SizeFinder::findMoved(Operation *op, int64_t dim) {
     return op->getAttrOfType<IntegerAttr>(name).getInt();
   };
   if (auto move = dyn_cast<rt::AllToAllOp>(op)) {
-    if (dim == number("split_dim"))
-      return part(move.getAxes(), number("split_extent"),
-                  number("split_grain"));
-    return dim == number("gather_dim") ? std::to_string(number("gather_extent"))
-                                       : find(op->getOperand(0), dim);
+    if (dim == number("split_dim")) {
+      SmallVector<Attribute> axes(move.getSplitOuter().getValue());
+      llvm::append_range(axes, move.getAxes());
+      return part(ArrayAttr::get(op->getContext(), axes),
+                  number("split_extent"), number("split_grain"));
+    }
+    return dim == number("gather_dim")
+               ? part(move.getGatherOuter(), number("gather_extent"),
+                      number("gather_grain"))
+               : find(op->getOperand(0), dim);
   }
   if (dim != number("dim"))
     return find(op->getOperand(0), dim);
+  // The length of a list of elements.
+  if (op->getNumOperands() > 1)
+    return isa<rt::AllGatherOp>(op) ? findIndex(op->getOperand(1)) : "";
   auto outer = op->getAttrOfType<ArrayAttr>("outer");
   SmallVector<Attribute> axes(outer.begin(), outer.end());
   if (isa<rt::ReduceScatterOp>(op))

@@ -146,6 +146,7 @@ private:
                    ArrayRef<int64_t> grains) const;
   void printGroups();
   void printParams();
+  std::string flatText(rt::ParamOp param) const;
   LogicalResult printInputs();
   void printSchedule();
   void printTables();
@@ -236,10 +237,28 @@ void TablePrinter::printGroups() {
   os << "};\n";
 }
 
+/// The slots of a parameter whose elements are cut, as bits, and the axes.
+std::string TablePrinter::flatText(rt::ParamOp param) const {
+  uint64_t slots = 0;
+  ArrayAttr axes;
+  if (std::optional<DictionaryAttr> flat = param.getFlat())
+    for (auto [number, slot] : llvm::enumerate(names.slots)) {
+      bool inModel = slot == "value" || slot == "grad";
+      auto found = flat->getAs<ArrayAttr>(inModel ? StringRef(slot)
+                                                  : StringRef("state"));
+      if (!found)
+        continue;
+      slots |= uint64_t(1) << number;
+      axes = found;
+    }
+  return std::to_string(slots) + ", " + (axes ? names.axes(axes) : "{}");
+}
+
 void TablePrinter::printParams() {
   os << "\n// Name in checkpoints; type; dimensions: size, grain, axes that "
         "part it; the\n// checkpoint's tensor and the box in it; layers; first "
-        "value; first stage.\nconstexpr ParamRow params[] = {\n";
+        "value; first stage; slots\n// whose elements are cut further, and the "
+        "axes that cut them.\nconstexpr ParamRow params[] = {\n";
   for (rt::ParamOp param : names.params) {
     auto type = cast<RankedTensorType>(param.getType());
     bool normal = param.getStd().has_value();
@@ -258,7 +277,8 @@ void TablePrinter::printParams() {
        << static_cast<int64_t>(param.getLayerStride()) << ", "
        << (normal ? "Init::normal, " : "Init::constant, ")
        << number(FloatAttr::get(Float64Type::get(type.getContext()), value))
-       << ", " << static_cast<int64_t>(param.getFirstStage()) << "},\n";
+       << ", " << static_cast<int64_t>(param.getFirstStage()) << ",\n     "
+       << flatText(param) << "},\n";
   }
   os << "};\n";
 }
@@ -422,7 +442,10 @@ void TablePrinter::printTables() {
      << mesh.getAxes().size() << ", " << stageAxis << ",\n    groups, "
      << names.groups.size() << ", " << stageGroup << ",\n    params, "
      << names.params.size() << ", " << names.slots.size() << ", "
-     << names.sumSlots << ", Slot::" << names.slotNames.at("grad")
+     << names.sumSlots << ", Slot::" << names.slotNames.at("grad") << ", "
+     << (names.slotNames.count("reduced")
+             ? "Slot::" + names.slotNames.at("reduced")
+             : "-1")
      << ",\n    inputs, " << role.getInputs().size() << ",\n    scalars, "
      << role.getScalars().size() << ", " << dtype(scalar) << ",\n    results, "
      << role.getResults().size() << ",\n    stackCounts, "

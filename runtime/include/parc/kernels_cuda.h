@@ -27,8 +27,10 @@ namespace detail {
 constexpr int Threads = 256;
 
 /// Blocks for \p items threads' work; kernels stride over what is left.
+/// At least one: a rank may hold no element, and an empty grid is an error.
 inline unsigned blocksFor(int64_t items) {
-  return unsigned(std::min<int64_t>((items + Threads - 1) / Threads, 1 << 20));
+  int64_t blocks = (items + Threads - 1) / Threads;
+  return unsigned(std::clamp<int64_t>(blocks, 1, 1 << 20));
 }
 
 /// Latches a launch failure in the rank.
@@ -183,9 +185,9 @@ void reduce(Rank &r, Extents<NP> par, Extents<NR> red, Acc init, C combine, F f,
         par, results, red, length, init, combine, f, store);
   else
     detail::reduceBlocks<NP, NR>
-        <<<unsigned(std::min<int64_t>(results, 1 << 20)), detail::Threads, 0,
-           detail::streamOf(r)>>>(par, results, red, length, init, combine, f,
-                                  store);
+        <<<unsigned(std::clamp<int64_t>(results, 1, 1 << 20)), detail::Threads,
+           0, detail::streamOf(r)>>>(par, results, red, length, init, combine,
+                                     f, store);
   detail::checkLaunch(r);
 }
 
@@ -195,8 +197,8 @@ void scatterAddRows(Rank &r, View<T> table, In<T> src, View<Id> ids,
   if (src.size() == 0 || !detail::ready(r))
     return;
   detail::scatterAddKernel<T, Id>
-      <<<unsigned(std::min<int64_t>(src.dims[0], 1 << 20)), detail::Threads, 0,
-         detail::streamOf(r)>>>(table, src, ids, first);
+      <<<unsigned(std::clamp<int64_t>(src.dims[0], 1, 1 << 20)),
+         detail::Threads, 0, detail::streamOf(r)>>>(table, src, ids, first);
   detail::checkLaunch(r);
 }
 

@@ -17,6 +17,7 @@
 
 #include "parc/macros.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -50,6 +51,54 @@ inline Bounds partBounds(int64_t size, int64_t grain, int64_t parts) {
   for (int64_t i = 0; i <= parts; ++i)
     b[i] = partStart(size, grain, parts, i);
   return b;
+}
+
+/// A box of a tensor, and which of a list's elements is its first.
+struct ListBox {
+  std::vector<int64_t> lo, size;
+  int64_t offset = 0;
+};
+
+namespace detail {
+inline void appendBoxes(const std::vector<int64_t> &shape, size_t dim,
+                        int64_t first, int64_t count, ListBox at,
+                        std::vector<ListBox> &boxes) {
+  if (count == 0)
+    return;
+  if (dim == shape.size()) {
+    boxes.push_back(at);
+    return;
+  }
+  int64_t row = 1;
+  for (size_t d = dim + 1; d < shape.size(); ++d)
+    row *= shape[d];
+  // Part of a row, whole rows, part of a row.
+  while (count > 0) {
+    int64_t skipped = first % row, rows = skipped ? 0 : count / row;
+    int64_t taken = rows ? rows * row : std::min(count, row - skipped);
+    ListBox box = at;
+    box.lo[dim] = first / row;
+    box.size[dim] = rows ? rows : 1;
+    if (rows)
+      boxes.push_back(box);
+    else
+      appendBoxes(shape, dim + 1, skipped, taken, box, boxes);
+    first += taken;
+    count -= taken;
+    at.offset += taken;
+  }
+}
+} // namespace detail
+
+/// Elements \p first to \p first + \p count of a tensor of \p shape, in
+/// row-major order, as boxes: at most two a dimension.
+inline std::vector<ListBox> listBoxes(const std::vector<int64_t> &shape,
+                                      int64_t first, int64_t count) {
+  std::vector<ListBox> boxes;
+  detail::appendBoxes(shape, 0, first, count,
+                      ListBox{std::vector<int64_t>(shape.size(), 0), shape, 0},
+                      boxes);
+  return boxes;
 }
 
 } // namespace parc

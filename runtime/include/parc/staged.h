@@ -59,6 +59,12 @@ struct ParamRow {
   Init init;
   double value;
   int64_t firstStage; ///< Writes it, where several stages hold it.
+  /// Slots with a bit here hold a piece of the row-major elements of what the
+  /// dimensions leave; these axes cut them.
+  uint64_t flatSlots;
+  AxisList flat;
+
+  bool isFlat(int slot) const { return flatSlots >> slot & 1; }
 };
 
 struct InputRow {
@@ -111,6 +117,8 @@ struct Tables {
   int numSlots;      ///< Slot 0 is the value.
   uint64_t sumSlots; ///< Bit s: slot s is a sum over one step.
   int gradSlot;
+  int reducedSlot; ///< The sum over ranks of a slot that is a rank's own; or
+                   ///< -1.
   const InputRow *inputs;
   int numInputs;
   const char *const *scalars;
@@ -176,6 +184,9 @@ public:
 
   /// Makes the slots of a parameter for these layers.
   void allocate(int param, LayerRange layers);
+  /// The piece of a slot's \p elements that this rank holds: start and size.
+  std::pair<int64_t, int64_t> piece(int param, int slot,
+                                    int64_t elements) const;
   bool has(int param, int64_t layer) const;
   AnyView slot(int param, int64_t layer, int slot) const;
   template <class T> Value<T> load(int param, int64_t layer, int s) const {

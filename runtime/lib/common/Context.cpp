@@ -130,17 +130,32 @@ void Context::allocate(int param, LayerRange layers) {
   const ParamRow &row = tables.params[param];
   Held &held = params_[size_t(param)];
   held.firstLayer = layers.begin;
-  int64_t sizes[MaxRank];
-  for (int d = 0; d < row.rank; ++d)
+  int64_t sizes[MaxRank], elements = 1;
+  for (int d = 0; d < row.rank; ++d) {
     sizes[d] = part_size(row.dims[d].axes, row.dims[d].size, row.dims[d].grain);
+    elements *= sizes[d];
+  }
   for (int64_t layer = layers.begin; layer < layers.end; ++layer) {
     Values slots;
     for (int s = 0; s < tables.numSlots; ++s) {
-      slots.push_back(AnyValue::make(store, row.type, sizes, row.rank));
+      // Where nothing is cut the sum over ranks replaces the rank's own.
+      bool unused = s == tables.reducedSlot && !row.isFlat(s);
+      int64_t count = unused ? 0 : piece(param, s, elements).second;
+      bool list = unused || row.isFlat(s);
+      slots.push_back(AnyValue::make(store, row.type, list ? &count : sizes,
+                                     list ? 1 : row.rank));
       r.fillZero(slots.back().data(), slots.back().bytes());
     }
     held.layers.push_back(std::move(slots));
   }
+}
+
+std::pair<int64_t, int64_t> Context::piece(int param, int slot,
+                                           int64_t elements) const {
+  const ParamRow &row = tables.params[param];
+  if (!row.isFlat(slot))
+    return {0, elements};
+  return {part_start(row.flat, elements, 1), part_size(row.flat, elements, 1)};
 }
 
 bool Context::has(int param, int64_t layer) const {

@@ -123,7 +123,10 @@ private:
                       : LayerRange{0, 1};
   }
   std::vector<Piece> pieces(int slot, Values *scaled);
-  bool isOwner(const ParamRow &row) const;
+  bool isOwner(const ParamRow &row, int slot) const;
+  int gradSlotOf(int param) const;
+  void addPieces(int param, int64_t layer, int slot, char *data,
+                 std::vector<Piece> &result);
   AnyValue makeInput(const InputRow &row, const StepInput &input);
   void runPass(bool forward, int64_t microBatch, const StepInput &input);
   void transfer(const EventRow *events, int count, const LoopRow &loop,
@@ -145,14 +148,18 @@ private:
 // Boxes
 //===----------------------------------------------------------------------===//
 
-bool StagedWorker::isOwner(const ParamRow &row) const {
+static bool contains(const AxisList &list, int axis) {
+  return std::find(list.axes, list.axes + list.count, axis) !=
+         list.axes + list.count;
+}
+
+bool StagedWorker::isOwner(const ParamRow &row, int slot) const {
   for (int axis = 0; axis < tables.numAxes; ++axis) {
     if (axis == tables.stageAxis)
       continue;
-    bool splits = false;
+    bool splits = row.isFlat(slot) && contains(row.flat, axis);
     for (int d = 0; d < row.rank; ++d)
-      for (int i = 0; i < row.dims[d].axes.count; ++i)
-        splits |= row.dims[d].axes.axes[i] == axis;
+      splits |= contains(row.dims[d].axes, axis);
     AxisList only;
     only.count = 1;
     only.axes[0] = axis;
@@ -162,23 +169,47 @@ bool StagedWorker::isOwner(const ParamRow &row) const {
   return row.layers || context.stage() == row.firstStage;
 }
 
+/// The boxes that this rank's part of a slot consists of.
+void StagedWorker::addPieces(int param, int64_t layer, int slot, char *data,
+                             std::vector<Piece> &result) {
+  const ParamRow &row = tables.params[param];
+  std::vector<int64_t> sizes;
+  int64_t elements = 1;
+  for (int d = 0; d < row.rank; ++d) {
+    const DimRow &dim = row.dims[d];
+    sizes.push_back(context.part_size(dim.axes, dim.size, dim.grain));
+    elements *= sizes.back();
+  }
+  auto [first, count] = context.piece(param, slot, elements);
+  std::vector<ListBox> boxes =
+      row.isFlat(slot)
+          ? listBoxes(sizes, first, count)
+          : std::vector<ListBox>{
+                {std::vector<int64_t>(size_t(row.rank), 0), sizes, 0}};
+  for (const ListBox &box : boxes) {
+    Piece piece;
+    piece.name = checkpointName(row, layer);
+    for (int d = 0; d < row.rank; ++d) {
+      const DimRow &dim = row.dims[d];
+      piece.lo.push_back(row.offsets[d] +
+                         context.part_start(dim.axes, dim.size, dim.grain) +
+                         box.lo[size_t(d)]);
+      piece.size.push_back(box.size[size_t(d)]);
+    }
+    piece.owner = isOwner(row, slot);
+    piece.data = data + size_t(box.offset) * sizeOf(row.type);
+    ::parc::addPieces(piece, sizeOf(row.type), result);
+  }
+}
+
 std::vector<Piece> StagedWorker::pieces(int slot, Values *scaled) {
   std::vector<Piece> result;
   for (int param : used) {
-    const ParamRow &row = tables.params[param];
     LayerRange range = layersOf(param);
+    int held = scaled ? gradSlotOf(param) : slot;
     for (int64_t layer = range.begin; layer < range.end; ++layer) {
-      Piece piece;
-      piece.name = checkpointName(row, layer);
-      AnyView view = context.slot(param, layer, slot);
-      for (int d = 0; d < row.rank; ++d) {
-        const DimRow &dim = row.dims[d];
-        piece.lo.push_back(row.offsets[d] +
-                           context.part_start(dim.axes, dim.size, dim.grain));
-        piece.size.push_back(view.dims[d]);
-      }
-      piece.owner = isOwner(row);
-      piece.data = view.data;
+      AnyView view = context.slot(param, layer, held);
+      char *data = static_cast<char *>(view.data);
       if (scaled) {
         AnyValue copy = context.like(view);
         std::vector<char> host(copy.bytes());
@@ -190,13 +221,21 @@ std::vector<Piece> StagedWorker::pieces(int slot, Values *scaled) {
           writeNumber(view.type, readNumber(view.type, at) * perLabel, at);
         }
         context.r.toDevice(copy.data(), host.data(), host.size());
-        piece.data = copy.data();
+        data = static_cast<char *>(copy.data());
         scaled->push_back(std::move(copy));
       }
-      addPieces(piece, sizeOf(view.type), result);
+      addPieces(param, layer, held, data, result);
     }
   }
   return result;
+}
+
+/// Where the sum over ranks of the gradient is.
+int StagedWorker::gradSlotOf(int param) const {
+  const ParamRow &row = tables.params[param];
+  bool apart = tables.reducedSlot >= 0 && row.isFlat(tables.reducedSlot) &&
+               !row.isFlat(tables.gradSlot);
+  return apart ? tables.reducedSlot : tables.gradSlot;
 }
 
 /// What is saved is the gradient of the mean; the slot holds the sum's.

@@ -1,4 +1,4 @@
-"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp FILE..."""
+"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|zero FILE..."""
 
 import json
 import sys
@@ -45,4 +45,18 @@ def pipeline(path):
             print(row["role"], row["direction"], row["count_per_step"], "of", row["elements"])
 
 
-{"tp": tensor_parallel, "dp": data_parallel, "pp": pipeline}[sys.argv[1]](*sys.argv[2:])
+def zero(*paths):
+    """Elements that take part in a step, by kind; bytes that a rank sends."""
+    for path in paths:
+        totals = {"reduce_scatter": 0, "all_gather": 0, "all_reduce": 0}
+        sent = 0
+        for row in rows(path):
+            sent += row["bytes_sent"] * row["count_per_step"]
+            # Losses and norms are scalars.
+            if row["elements"] > 1:
+                assert row["axis"] == "dp", row
+                totals[row["kind"]] += row["elements"] * row["count_per_step"]
+        print(*(f"{kind} {count:,}," for kind, count in totals.items()), f"{sent / 1e9:.2f} GB")
+
+
+{"tp": tensor_parallel, "dp": data_parallel, "pp": pipeline, "zero": zero}[sys.argv[1]](*sys.argv[2:])

@@ -124,6 +124,18 @@ TEST_F(DeclarationTest, LegalButCostlyWarns) {
   EXPECT_NE(errors.find("reaches across nodes"), std::string::npos);
 }
 
+TEST_F(DeclarationTest, ExpertsTakeContextThenData) {
+  facts.experts = 8;
+  for (StringRef ep : {"2", "4", "8"})
+    EXPECT_TRUE(resolve({"--mesh", "cp=4,dp=2", "--ep", ep})) << errors;
+  facts.experts = 6;
+  EXPECT_FALSE(resolve({"--mesh", "cp=4", "--ep", "4"}));
+  expectError("experts are not a multiple of ep: 6 experts, ep=4");
+  facts.experts = 0;
+  EXPECT_FALSE(resolve({"--mesh", "cp=4", "--ep", "4"}));
+  expectError("expert parallelism on a dense model");
+}
+
 struct Wrong {
   std::vector<StringRef> flags;
   StringRef error;
@@ -145,7 +157,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"--mesh", "tp=2,tp=2"}, "tp"},
         Wrong{{"--mesh", "tq=2"}, "unknown mesh axis 'tq'"},
         Wrong{{"--mesh", "1048576x1048576x1048576"}, "too"},
-        Wrong{{"--mesh", "tp=2,cp=2"}, "axis 'cp' has no meaning yet"},
+        Wrong{{"--sp"}, "sequence parallelism has nothing to attach to"},
+        Wrong{{"--mesh", "tp=2,cp=2", "--cp-kind", "rng"},
+              "did you mean 'ring'?"},
+        Wrong{{"--mesh", "cp=2,dp=3", "--ep", "4"},
+              "ep=4 does not divide the ranks that share a batch: cp=2, dp=3"},
+        Wrong{{"--mesh", "tp=2,dp=2", "--ep", "2"}, "ep=2 with tp=2 needs sp"},
         Wrong{{"--mesh", "1x33x1"},
               "more stages than layers: pp=33, layers 32"},
         Wrong{{"--batch", "x"}, "expected a whole number for 'batch', got 'x'"},

@@ -118,6 +118,33 @@ TYPED_TEST(Ranks, GathersBelowOuterAxes) {
     EXPECT_TRUE(sameTensor(result->observed.at(name), w)) << name;
 }
 
+TYPED_TEST(Ranks, MovesASplitBelowOuterAxes) {
+  using T = TypeParam;
+  // Eleven units of 2 on dp 3 (major) and tp 2, and five columns on cp 2: tp
+  // leaves the rows for the columns, whose parts over cp and tp are 1, 1, 1, 2.
+  TestModule test(collectives(
+      R"(parc.mesh ["tp", "dp", "cp"] sizes [2, 3, 2] order ["tp", "dp", "cp"])",
+      R"(parc.param @w : tensor<?x3x?xf32> {sharding = #parc.sharding<[{"dp", "tp" : 2}, {}, {"cp"}]>})",
+      R"mlir(
+    %x = parc.load @w : tensor<?x3x?xf32>
+    %moved = parc.all_to_all %x gather 0 of 22 grain 2 outer ["dp"] split 2 of 5 below ["cp"] over ["tp"] why "t" : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+    parc.observe "moved", %moved {sharding = #parc.sharding<[{"dp" : 2}, {}, {"cp", "tp"}]>} : tensor<?x3x?xf32>
+    %back = parc.all_to_all %moved gather 2 of 5 outer ["cp"] split 0 of 22 by 2 below ["dp"] over ["tp"] why "t" : tensor<?x3x?xf32> -> tensor<?x3x?xf32>
+    parc.observe "back", %back {sharding = #parc.sharding<[{"dp", "tp" : 2}, {}, {"cp"}]>} : tensor<?x3x?xf32>
+    %other = parc.all_to_all %x gather 0 of 22 grain 2 split 1 of 3 over ["dp", "tp"] why "t" : tensor<?x3x?xf32> -> tensor<22x?x?xf32>
+    parc.observe "other", %other {sharding = #parc.sharding<[{}, {"dp", "tp"}, {"cp"}]>} : tensor<22x?x?xf32>
+    )mlir"));
+  auto w = ramp<T>({22, 3, 5});
+  ParamStore<T> full;
+  full.set({"w", 0, "value"}, w);
+  auto result = runRanks<T>(*test.module, full, {});
+  ASSERT_TRUE(succeeded(result)) << test.errors;
+  EXPECT_TRUE(result->replicaDifferences.empty())
+      << result->replicaDifferences.front();
+  for (const char *name : {"moved", "back", "other"})
+    EXPECT_TRUE(sameTensor(result->observed.at(name), w)) << name;
+}
+
 TEST(RanksErrors, WrongPartSizeIsLocated) {
   TestModule test(collectives(
       R"(parc.mesh ["tp"] sizes [2])",

@@ -250,16 +250,16 @@ TEST(BadConfig, YarnScaling) {
   std::string text = readTestConfig("tiny-deepseek-v3");
   EXPECT_EQ(diagnose(text), "");
   EXPECT_EQ(diagnose(edit(text, "\"beta_slow\": 1", "\"beta_slow\": 32")),
-            "36:16: error: expected 'beta_fast' above 'beta_slow', got 32 and "
+            "37:16: error: expected 'beta_fast' above 'beta_slow', got 32 and "
             "32\n");
   EXPECT_EQ(diagnose(edit(text, "\"factor\": 4.0", "\"factor\": 0.5")),
-            "38:13: error: field 'rope_scaling.factor': expected a number "
+            "39:13: error: field 'rope_scaling.factor': expected a number "
             "from 1 to 1000000, got 0.5\n");
   EXPECT_EQ(diagnose(edit(text, "\"mscale\": 1.0", "\"mscale\": \"1\"")),
-            "39:13: error: field 'rope_scaling.mscale': expected a number "
+            "40:13: error: field 'rope_scaling.mscale': expected a number "
             "from 0 to 1000000, got \"1\"\n");
   EXPECT_EQ(diagnose(edit(text, "\"mscale\": 1.0", "\"mscal\": 1.0")),
-            "39:3: error: unknown field 'rope_scaling.mscal'; did you mean "
+            "40:3: error: unknown field 'rope_scaling.mscal'; did you mean "
             "'rope_scaling.mscale'?\n");
 }
 
@@ -277,14 +277,14 @@ TEST(BadConfig, LatentAttention) {
   EXPECT_EQ(
       diagnose(edit(text, "\"q_lora_rank\": 16", "\"q_lora_rank\": null")), "");
   EXPECT_EQ(diagnose(edit(text, "\"q_lora_rank\": 16", "\"q_lora_rank\": 0")),
-            "28:17: error: field 'q_lora_rank': expected a whole number from 1 "
+            "30:17: error: field 'q_lora_rank': expected a whole number from 1 "
             "to 2147483647, got 0\n");
   EXPECT_EQ(diagnose(edit(text, "\"qk_head_dim\": 16", "\"qk_head_dim\": 8")),
-            "29:17: error: field 'qk_head_dim': expected 'qk_nope_head_dim' + "
+            "31:17: error: field 'qk_head_dim': expected 'qk_nope_head_dim' + "
             "'qk_rope_head_dim', 16, got 8\n");
   EXPECT_EQ(diagnose(edit(text, "\"num_key_value_heads\": 4",
                           "\"num_key_value_heads\": 2")),
-            "24:25: error: field 'num_key_value_heads': expected "
+            "26:25: error: field 'num_key_value_heads': expected "
             "'num_attention_heads', 4, got 2\n");
 }
 
@@ -292,12 +292,12 @@ TEST(BadConfig, Experts) {
   std::string text = readTestConfig("tiny-deepseek-v3");
   EXPECT_EQ(diagnose(edit(text, "\"n_routed_experts\": 8",
                           "\"n_routed_experts\": 6")),
-            "18:22: error: field 'n_routed_experts': expected a multiple of "
+            "20:22: error: field 'n_routed_experts': expected a multiple of "
             "'n_group', 4, got 6\n");
   EXPECT_EQ(diagnose(edit(text, "\"n_routed_experts\": 8,\n", "")),
             "1:1: error: expected field 'n_routed_experts', got none\n");
   EXPECT_EQ(diagnose(edit(text, "\"n_group\": 4", "\"n_group\": 8")),
-            "17:13: error: field 'n_group': expected at least two experts a "
+            "19:13: error: field 'n_group': expected at least two experts a "
             "group, because groups are ranked by their two best, so at most 4, "
             "got 8\n");
   EXPECT_EQ(diagnose(edit(text, "\"topk_group\": 2", "\"topk_group\": 5")),
@@ -305,28 +305,28 @@ TEST(BadConfig, Experts) {
             "got 5\n");
   EXPECT_EQ(diagnose(edit(text, "\"num_experts_per_tok\": 2",
                           "\"num_experts_per_tok\": 9")),
-            "22:25: error: field 'num_experts_per_tok': expected at most "
+            "24:25: error: field 'num_experts_per_tok': expected at most "
             "'n_routed_experts', 8, got 9\n");
   EXPECT_EQ(diagnose(edit(text, "\"num_experts_per_tok\": 2",
                           "\"num_experts_per_tok\": 5")),
-            "22:25: error: field 'num_experts_per_tok': expected at most the 4 "
+            "24:25: error: field 'num_experts_per_tok': expected at most the 4 "
             "experts of 'topk_group' groups, got 5\n");
   EXPECT_EQ(diagnose(edit(text, "\"routed_scaling_factor\": 2.5",
                           "\"routed_scaling_factor\": 0")),
-            "45:27: error: field 'routed_scaling_factor': expected a number "
+            "46:27: error: field 'routed_scaling_factor': expected a number "
             "between 0 and 1000000, both excluded, got 0\n");
   EXPECT_EQ(diagnose(edit(text, "\"first_k_dense_replace\": 1",
                           "\"first_k_dense_replace\": -1")),
-            "10:27: error: field 'first_k_dense_replace': expected a whole "
+            "9:27: error: field 'first_k_dense_replace': expected a whole "
             "number from 0 to 2147483647, got -1\n");
   std::string mixtral = readTestConfig("tiny-mixtral");
   EXPECT_EQ(diagnose(edit(mixtral, "\"num_experts_per_tok\": 2",
                           "\"num_experts_per_tok\": 5")),
-            "15:25: error: field 'num_experts_per_tok': expected at most "
+            "16:25: error: field 'num_experts_per_tok': expected at most "
             "'num_local_experts', 4, got 5\n");
   EXPECT_EQ(diagnose(edit(mixtral, "\"router_jitter_noise\": 0.0",
                           "\"router_jitter_noise\": 0.1")),
-            "26:25: error: field 'router_jitter_noise': expected 0 (others are "
+            "27:25: error: field 'router_jitter_noise': expected 0 (others are "
             "not supported), got 0.1\n");
 }
 
@@ -359,7 +359,7 @@ TEST(BadConfig, WhichLayersHaveExperts) {
             "14:26: error: field 'decoder_sparse_step': expected a whole "
             "number from 1 to 2147483647, got 0\n");
   EXPECT_EQ(diagnose(edit(edit(kQwen3Moe, "_step\": 1", "_step\": 2"),
-                          "_layers\": 5", "_layers\": 66")),
+                          "_layers\": 5", "_layers\": 68")),
             "14:26: error: expected at most 64 runs of layers with and without "
             "experts, got more\n");
 }

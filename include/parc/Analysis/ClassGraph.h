@@ -11,8 +11,8 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#ifndef PARC_LIB_ANALYSIS_CLASSGRAPH_H
-#define PARC_LIB_ANALYSIS_CLASSGRAPH_H
+#ifndef PARC_ANALYSIS_CLASSGRAPH_H
+#define PARC_ANALYSIS_CLASSGRAPH_H
 
 #include "parc/Analysis/Propagation.h"
 #include <map>
@@ -70,4 +70,4 @@ private:
 
 } // namespace mlir::parc
 
-#endif // PARC_LIB_ANALYSIS_CLASSGRAPH_H
+#endif // PARC_ANALYSIS_CLASSGRAPH_H
