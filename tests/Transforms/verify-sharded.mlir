@@ -60,6 +60,7 @@ parc.step @train inputs ["x"] micro {
 
 // Slots dealt out on one order of axes mean nothing on another.
 parc.mesh ["dp", "cp"] sizes [2, 2]
+// expected-remark @+1 {{the sharded phase does not hold}}
 parc.step @train inputs ["ids"] micro {
 ^bb0(%ids: tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>>):
   %x = tensor.empty() : tensor<4x8x6xf32, #parc.sharding<[{"dp"}, {"cp"}, {}]>>
