@@ -344,8 +344,7 @@ void mlir::parc::driver::printSummary(Session &session,
   }
   if (const std::optional<ContextWork> &work = compilation.contextWork)
     reportLine(os, "context",
-               "cp=" + withCommas(d.size("cp")) + " " +
-                   d.contextKind.value +
+               "cp=" + withCommas(d.size("cp")) + " " + d.contextKind.value +
                    (work->folded ? ", balanced" : ", contiguous") +
                    ": attention's work max/mean " +
                    llvm::formatv("{0:F2}", work->maxOverMean).str());
