@@ -146,8 +146,8 @@ LogicalResult nn::verifyAttention(const AttentionView &view) {
 
 std::string nn::whyNoRing(const AttentionView &view) {
   if (view.dropout > 0)
-    return "dropout numbers the pairs of queries and keys, which needs the "
-           "queries whole";
+    return "dropout numbers pairs of queries and keys, which needs the keys "
+           "whole";
   if (tensorType(view.query).getDimSize(1) !=
       tensorType(view.key).getDimSize(1))
     return "it has another number of keys than of queries";

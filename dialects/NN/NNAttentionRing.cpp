@@ -49,8 +49,9 @@ Value RingAttention::passed(Value value, int64_t hops) {
       b.getI64IntegerAttr((*view.ringOf)[0]),
       b.getI64IntegerAttr((*view.ringOf)[1]), b.getI64IntegerAttr(hops),
       view.ring,
-      b.getStringAttr("attention meets the keys of every rank, one "
-                      "rank's after the other"));
+      WhyAttr::get(b.getContext(),
+                   "attention meets the keys of every rank, one "
+                   "rank's after the other"));
 }
 
 Value RingAttention::gathered(Value part) {

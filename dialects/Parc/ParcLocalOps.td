@@ -182,10 +182,10 @@ def Parc_ShiftOp : Parc_CollectiveOp<"shift"> {
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
                        DefaultValuedAttr<I64Attr, "1">:$grain, I64Attr:$hops,
-                       StrArrayAttr:$axes, StrAttr:$why);
+                       StrArrayAttr:$axes, Parc_Why:$why);
   let assemblyFormat = [{
     $input `dim` $dim `of` $extent (`grain` $grain^)? `hops` $hops `over` $axes
-    `why` $why attr-dict `:` type($input) `->` type($result)
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
   }];
 }
 

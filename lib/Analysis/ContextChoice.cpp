@@ -87,7 +87,8 @@ double ContextSearch::bytes(Value value, const ValueFactors &dims,
                             const OpFactors &factors, ArrayRef<Axes> factorAxes,
                             bool isResult) const {
   auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || dims.empty())
+  // Positions are delivered as they are needed.
+  if (!type || dims.empty() || type.getElementType().isIntOrIndex())
     return 0;
   ShardingAttr have = problem.propagation.layoutOf(value);
   SmallVector<DimShardingAttr> split;

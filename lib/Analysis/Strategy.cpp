@@ -218,7 +218,10 @@ LogicalResult Planner::placeContext() {
     module->setAttr(kContextAttr,
                     StringAttr::get(module.getContext(), choice.why));
   }
-  propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
+  if (kind == ContextKind::Ulysses)
+    propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
+  else if (kind == ContextKind::Ring)
+    propagation.setOrigin("cp passes keys and values around (ring)");
   for (const ClassedOp &classed : graph.ops()) {
     if (kind == ContextKind::Ulysses &&
         failed(exchangeHeadsOf(classed, propagation, sequences, data, context,

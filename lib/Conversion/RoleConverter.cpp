@@ -108,12 +108,12 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
     return convertLinalg(linalg);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return convertExtractSlice(slice);
-  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
-    return convertInsertSlice(slice);
   if (auto extract = dyn_cast<tensor::ExtractOp>(op);
       extract && extract.getIndices().empty())
     return map(rt::ReadOp::create(builder, loc, extract.getType(),
                                   get(extract.getTensor())));
+  if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
+    return convertInsertSlice(slice);
   // Made where they are needed.
   if (isa<tensor::EmptyOp>(op))
     return success();
@@ -216,10 +216,10 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
         move.getSplitOuter(), axes, group,
         builder.getStringAttr(move.getWhy()));
   else if (auto shift = dyn_cast<parc::ShiftOp>(op))
-    result = rt::ShiftOp::create(builder, op.getLoc(), type, input,
-                                 shift.getDimAttr(), shift.getExtentAttr(),
-                                 shift.getGrainAttr(), shift.getHopsAttr(),
-                                 axes, group, shift.getWhyAttr());
+    result = rt::ShiftOp::create(
+        builder, op.getLoc(), type, input, shift.getDimAttr(),
+        shift.getExtentAttr(), shift.getGrainAttr(), shift.getHopsAttr(), axes,
+        group, builder.getStringAttr(shift.getWhy()));
   mapping.map(op.getResult(0), result);
   return success();
 }

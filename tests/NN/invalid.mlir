@@ -619,7 +619,7 @@ func.func @adamw_76(%p: tensor<7x5xf32>, %g: tensor<7x5xf32>, %s: tensor<1xf32>)
 // -----
 
 func.func @attention_ring_dropout(%q: tensor<4x12x4x8xf32>, %k: tensor<4x12x2x8xf32>, %p: tensor<4x12xi64>, %seed: tensor<i64>) {
-  // expected-error @below {{cannot be on a ring: dropout numbers the pairs of queries and keys, which needs the queries whole}}
+  // expected-error @below {{cannot be on a ring: dropout numbers pairs of queries and keys, which needs the keys whole}}
   %0 = nn.attention %q, %k, %k positions(%p, %p) scale 0.5 dropout 0.1 seed %seed ring ["cp"] : tensor<4x12x4x8xf32>, tensor<4x12x2x8xf32>, tensor<4x12x2x8xf32>, tensor<4x12xi64>, tensor<4x12xi64>, tensor<i64> -> tensor<4x12x4x8xf32>
   return
 }
