@@ -228,8 +228,6 @@ static void addAttention(const Case &given, llvm::json::Object &config) {
 static llvm::json::Object gpt2Config(const Case &given) {
   const Sizes &sizes = given.sizes;
   double rate = given.dropout ? 0.25 : 0.0;
-  // On a ring the scores cannot be dropped.
-  bool ring = given.cp > 1 && given.contextKind == "ring";
   // Keys that pass by have no numbers for attention's dropout.
   bool ring = given.cp > 1 && given.contextKind == "ring";
   return llvm::json::Object{{"model_type", "gpt2"},
