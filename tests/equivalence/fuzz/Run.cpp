@@ -187,6 +187,10 @@ Outcome mlir::parc::fuzz::run(const Case &given, const std::string &folder) {
     difference = compareReals(ranks, single, given.sizes.vocabulary);
   if (difference.empty())
     return {Kind::Equal, ""};
+  // Parts of batch and sequence that are very unequal: the step stops, with
+  // rank, layer and expert.
+  if (StringRef(errors.text).contains("its queue holds"))
+    return {Kind::Refused, "error: a queue of experts overflows"};
   return {Kind::Wrong, difference.substr(0, 600) + "\n" + errors.text, 5};
 }
 
