@@ -13,6 +13,7 @@
 #include "NN/NN.h"
 #include "NN/NNAttentionLocal.h"
 #include "NN/NNAttentionParts.h"
+#include "NN/NNAttentionRing.h"
 #include "NN/NNVerify.h"
 
 using namespace mlir;
@@ -46,6 +47,33 @@ FailureOr<OpFactors> AttentionOp::getFactors() {
   return factors;
 }
 
+std::string AttentionOp::whyNoRing() {
+  return nn::whyNoRing(AttentionView(*this));
+}
+
+void AttentionOp::setRingAxes(ArrayAttr axes) {
+  if (axes)
+    setRingAttr(axes);
+  else
+    removeRingAttr();
+}
+
+ArrayAttr AttentionOp::getRingAxes() { return getRing().value_or(nullptr); }
+
+FailureOr<SmallVector<Value>>
+AttentionOp::expandRing(OpBuilder &builder, int64_t members, bool contract) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  AttentionView view(*this);
+  if (failed(requireGroup(view)))
+    return failure();
+  if (!view.ringOf)
+    return emitOpError() << "expected `of` of the ring, as the op is local";
+  RingAttention ring(b, view, members);
+  if (members > 1 && !contract)
+    return SmallVector<Value>{ring.forward(getResult().getType())};
+  return SmallVector<Value>{gatheredFrom(b, *this, ring).getResult()};
+}
+
 Operation *AttentionOp::buildLocal(OpBuilder &builder, ValueRange operands,
                                    TypeRange types,
                                    ArrayRef<SmallVector<OpFoldResult>> sizes) {
@@ -66,7 +94,7 @@ LogicalResult AttentionOp::setFactorFold(unsigned factor, int64_t parts) {
 FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   AttentionView view(*this);
-  if (failed(requireGroup(view)))
+  if (failed(requireGroup(view)) || failed(requireNoRing(view)))
     return failure();
   repeatKeyHeads(b, view);
   AttentionSpace space(b, view);
@@ -105,7 +133,7 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
       getStream(), getBatchStart(), getQueryStart(), getHeadStart(),
       getCausalAttr(), getWindowAttr(), getScaleAttr(), getDropoutAttr(),
       getSiteAttr(), getGroupAttr(), getWithinGroupsAttr(), getShapeAttr(),
-      getFoldAttr());
+      getFoldAttr(), getRingAttr(), getRingOfAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (wanted[i])
       operandGradients[i] = grad->getResult(i);

@@ -13,6 +13,7 @@
 #include "NN/NN.h"
 #include "NN/NNAttentionLocal.h"
 #include "NN/NNAttentionParts.h"
+#include "NN/NNAttentionRing.h"
 #include "NN/NNVerify.h"
 
 using namespace mlir;
@@ -56,6 +57,38 @@ FailureOr<OpFactors> AttentionGradOp::getFactors() {
   factors.results = {parts.query, parts.key, parts.value};
   factors.linear = {{3}};
   return factors;
+}
+
+std::string AttentionGradOp::whyNoRing() {
+  return nn::whyNoRing(AttentionView(*this));
+}
+
+void AttentionGradOp::setRingAxes(ArrayAttr axes) {
+  if (axes)
+    setRingAttr(axes);
+  else
+    removeRingAttr();
+}
+
+ArrayAttr AttentionGradOp::getRingAxes() { return getRing().value_or(nullptr); }
+
+FailureOr<SmallVector<Value>> AttentionGradOp::expandRing(OpBuilder &builder,
+                                                          int64_t members,
+                                                          bool contract) {
+  ImplicitLocOpBuilder b(getLoc(), builder);
+  AttentionView view(*this);
+  if (failed(requireGroup(view)))
+    return failure();
+  if (!view.ringOf)
+    return emitOpError() << "expected `of` of the ring, as the op is local";
+  RingAttention ring(b, view, members);
+  if (members > 1 && !contract)
+    return ring.backward(getGrad(), getResultTypes());
+  AttentionGradOp whole = gatheredFrom(b, *this, ring);
+  return SmallVector<Value>{
+      whole.getQueryGrad(),
+      ring.scattered(whole.getKeyGrad(), getKeyGrad().getType()),
+      ring.scattered(whole.getValueGrad(), getValueGrad().getType())};
 }
 
 Operation *
@@ -120,7 +153,7 @@ static Value productsGrad(ImplicitLocOpBuilder &b, const AttentionSpace &space,
 FailureOr<SmallVector<Value>> AttentionGradOp::decompose(OpBuilder &builder) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   AttentionView view(*this);
-  if (failed(requireGroup(view)))
+  if (failed(requireGroup(view)) || failed(requireNoRing(view)))
     return failure();
   repeatKeyHeads(b, view);
   AttentionSpace space(b, view);

@@ -20,12 +20,27 @@
 
 namespace mlir::nn {
 
+/// The ring of the local op is over the axes that split the sequence.
+template <typename Op> void setLocalRing(Op op, Op local) {
+  parc::ShardingAttr sharding = parc::getSharding(op.getQuery().getType());
+  if (!op.getRing() || !sharding || sharding.getDims()[1].empty()) {
+    local.removeRingAttr();
+    return;
+  }
+  parc::DimShardingAttr split = sharding.getDims()[1];
+  SmallVector<Attribute> axes(split.getAxes().begin(), split.getAxes().end());
+  local.setRingAttr(ArrayAttr::get(op.getContext(), axes));
+  local.setRingOf(ArrayRef<int64_t>{tensorType(op.getKey()).getDimSize(1),
+                                    split.getGrain()});
+}
+
 /// The local op for `op`: the clone, told what its types no longer tell.
 template <typename Op>
 Operation *buildLocalAttention(Op op, OpBuilder &builder, ValueRange operands,
                                TypeRange types) {
   AttentionView view(op);
   auto local = cast<Op>(parc::cloneWithTypes(builder, op, operands, types));
+  setLocalRing(op, local);
   if (!view.groupAttr && !ShapedType::isDynamic(view.groupSize()))
     local.setGroup(view.groupSize());
   if (view.dropout > 0 && !view.shape) {
@@ -75,6 +90,14 @@ void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
   Value group = indexConstant(b, AttentionView(op).groupSize());
   Value heads = arith::MulIOp::create(b, start, group);
   op.getHeadStartMutable().assign(heads);
+}
+
+/// Fails for an op on a ring, which is defined with its transfers only.
+inline LogicalResult requireNoRing(const AttentionView &view) {
+  if (!view.ring)
+    return success();
+  return view.op->emitOpError() << "expected no ring, got one over "
+                                << view.ring << "; run 'parc-ring' first";
 }
 
 /// Fails where nothing tells how many query heads share a key head.

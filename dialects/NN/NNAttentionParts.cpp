@@ -85,6 +85,10 @@ static LogicalResult verifyPositions(const AttentionView &view) {
   RankedTensorType query = tensorType(view.query), key = tensorType(view.key);
   RankedTensorType queryPositions = tensorType(view.queryPositions);
   RankedTensorType keyPositions = tensorType(view.keyPositions);
+  SmallVector<int64_t> keySizes(key.getShape().take_front(2));
+  // A local op on a ring has its part of the keys, and all positions.
+  if (view.ringOf && view.ringOf->size() == 2)
+    keySizes[1] = view.ringOf->front();
   return success(
       succeeded(checkInteger(op, "query positions", queryPositions)) &&
       succeeded(checkInteger(op, "key positions", keyPositions)) &&
@@ -92,7 +96,22 @@ static LogicalResult verifyPositions(const AttentionView &view) {
                            "B x S of the query",
                            query.getShape().take_front(2))) &&
       succeeded(checkShape(op, "key positions", keyPositions,
-                           "B x T of the key", key.getShape().take_front(2))));
+                           "B x T of the key", keySizes)));
+}
+
+static LogicalResult verifyRing(const AttentionView &view) {
+  Operation *op = view.op;
+  if (view.ringOf &&
+      (!view.ring || view.ringOf->size() != 2 || view.ringOf->front() < 1 ||
+       view.ringOf->back() < 1 || view.ringOf->front() % view.ringOf->back()))
+    return op->emitOpError() << "expected `of` to be an extent and its grain, "
+                                "on a ring";
+  if (!view.ring)
+    return success();
+  std::string reason = whyNoRing(view);
+  if (!reason.empty())
+    return op->emitOpError() << "cannot be on a ring: " << reason;
+  return success();
 }
 
 static LogicalResult verifyDropout(const AttentionView &view) {
@@ -122,7 +141,17 @@ LogicalResult nn::verifyAttention(const AttentionView &view) {
   if (view.window && static_cast<int64_t>(*view.window) < 1)
     return view.op->emitOpError() << "expected a positive window, got "
                                   << static_cast<int64_t>(*view.window);
-  return verifyDropout(view);
+  return success(succeeded(verifyDropout(view)) && succeeded(verifyRing(view)));
+}
+
+std::string nn::whyNoRing(const AttentionView &view) {
+  if (view.dropout > 0)
+    return "dropout numbers pairs of queries and keys, which needs the keys "
+           "whole";
+  if (tensorType(view.query).getDimSize(1) !=
+      tensorType(view.key).getDimSize(1))
+    return "it has another number of keys than of queries";
+  return "";
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,7 +164,8 @@ AttentionFactors::AttentionFactors(const AttentionView &view) {
   bool drops = view.dropout > 0;
   factors.add(queryShape[0]);
   factors.add(queryShape[1]);
-  factors.add(keyShape[1], 1, /*splittable=*/false);
+  factors.add(tensorType(view.keyPositions).getDimSize(1), 1,
+              /*splittable=*/false);
   factors.add(keyShape[2]);
   factors.add(view.groupSize());
   factors.add(queryShape[3], 1, /*splittable=*/false);
@@ -147,8 +177,9 @@ AttentionFactors::AttentionFactors(const AttentionView &view) {
   factors.factors[Member].needsOffset = true;
   DimFactors heads(DimCut::Nested, {Group, Member});
   query = {{Batch}, {Query}, heads, {Head}};
-  key = {{Batch}, {Key}, {Group}, {Head}};
-  value = {{Batch}, {Key}, {Group}, {ValueHead}};
+  unsigned keys = view.ring ? Query : Key;
+  key = {{Batch}, {keys}, {Group}, {Head}};
+  value = {{Batch}, {keys}, {Group}, {ValueHead}};
   result = {{Batch}, {Query}, heads, {ValueHead}};
   queryPositions = {{Batch}, {Query}};
   keyPositions = {{Batch}, {Key}};

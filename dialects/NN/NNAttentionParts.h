@@ -36,7 +36,8 @@ struct AttentionView {
         scale(op.getScale().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), site(op.getSite()),
         groupAttr(op.getGroup()), withinGroups(op.getWithinGroups()),
-        shape(op.getShape()), fold(op.getFold()) {}
+        shape(op.getShape()), fold(op.getFold()),
+        ring(op.getRing().value_or(nullptr)), ringOf(op.getRingOf()) {}
 
   /// Query heads a key head (R): the attribute, or H / G where both are static;
   /// dynamic if neither tells.
@@ -55,13 +56,19 @@ struct AttentionView {
   uint64_t sharedBy = 1;
   std::optional<ArrayRef<int64_t>> shape;
   std::optional<uint64_t> fold;
+  ArrayAttr ring;
+  std::optional<ArrayRef<int64_t>> ringOf;
 };
 
 /// Checks everything but results and gradients.
 LogicalResult verifyAttention(const AttentionView &view);
 
+/// Why keys cannot pass by on a ring; empty where they can.
+std::string whyNoRing(const AttentionView &view);
+
 /// The factors of attention, and those of its values' dimensions.
 struct AttentionFactors {
+  /// On a ring Query is the keys' factor too, and Key is the key positions'.
   enum : unsigned { Batch, Query, Key, Group, Member, Head, ValueHead };
   explicit AttentionFactors(const AttentionView &view);
   parc::OpFactors factors;

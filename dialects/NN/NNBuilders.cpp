@@ -137,7 +137,9 @@ Value nn::filled(ImplicitLocOpBuilder &b, const Output &output, Value value) {
 /// The value that a reduction starts from.
 static Value bottom(ImplicitLocOpBuilder &b, Type type, Combine combine) {
   if (type.isInteger(64))
-    return integerConstant(b, combine == Combine::Sum ? 0 : uint64_t(1) << 63);
+    return integerConstant(b, combine == Combine::Sum   ? 0
+                              : combine == Combine::Max ? uint64_t(1) << 63
+                                                        : ~uint64_t(0) >> 1);
   return combine == Combine::Sum ? floatConstant(b, type, 0)
                                  : bottomConstant(b, type);
 }
@@ -216,6 +218,10 @@ Value nn::map(ImplicitLocOpBuilder &b, unsigned loops, ArrayRef<Access> inputs,
 static Value combined(ImplicitLocOpBuilder &b, Combine combine, Value total,
                       Value term) {
   bool isSum = combine == Combine::Sum;
+  if (combine == Combine::Min) {
+    assert(total.getType().isInteger(64) && "the exact domain has no top");
+    return arith::MinSIOp::create(b, total, term);
+  }
   if (total.getType().isInteger(64))
     return isSum ? arith::AddIOp::create(b, total, term).getResult()
                  : arith::MaxSIOp::create(b, total, term).getResult();

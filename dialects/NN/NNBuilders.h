@@ -48,8 +48,8 @@ using MultiBody =
 
 /// How terms of a reduction combine. Max starts at minus infinity, the bottom
 /// of the exact domain, which enters no other arithmetic; of integers at the
-/// least.
-enum class Combine { Sum, Max };
+/// least. Min is of integers only, and starts at the greatest.
+enum class Combine { Sum, Max, Min };
 
 /// The loops `begin` to `end` (excluded).
 Loops loopRange(unsigned begin, unsigned end);

@@ -44,6 +44,7 @@ defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
 defvar ShardableFolded = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "setFactorFold", "buildLocal"]>;
+defvar Ring = DeclareOpInterfaceMethods<Parc_RingOpInterface>;
 defvar ShardableWithLocal =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;
 defvar Differentiable = DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>;
@@ -338,7 +339,7 @@ def NN_RopeOp : NN_Op<"rope", [Shardable, Differentiable, AllTypesMatch<["cos", 
   }];
 }
 
-def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFolded, Differentiable]> {
+def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFolded, Differentiable, Ring]> {
   let summary = "softmax(q k^T scale) v, grouped-query";
   let description = [{
     `query` is `B x S x H x D`, `key` `B x T x G x D`, `value` `B x T x G x E`,
@@ -362,6 +363,10 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFold
     keys and values are then held by several ranks, and their gradients are
     partial), D and E (whole).
 
+    With `ring` (axes), S and T are one factor, split: keys and values are split
+    as queries are and pass by, only `key_positions` are whole. `of` says, in a
+    local op, that factor's extent and grain. Not under dropout.
+
     Example:
     ```mlir
     %o = nn.attention %q, %k, %v positions(%p, %p) causal scale 0.35355339059327379 :
@@ -378,19 +383,22 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFold
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
                        OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
-                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold);
+                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold,
+                       OptionalAttr<StrArrayAttr>:$ring,
+                       OptionalAttr<DenseI64ArrayAttr>:$ring_of);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)? attr-dict
+    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)?
+    (`ring` $ring^)? (`of` $ring_of^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($result)
   }];
 }
 
-def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableFolded]> {
+def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, ShardableFolded, Ring]> {
   let summary = "gradients of nn.attention";
   let description = [{
     The gradients for query, key and value. Probabilities are computed again.
@@ -414,13 +422,16 @@ def NN_AttentionGradOp : NN_Op<"attention_grad", [AttrSizedOperandSegments, Shar
                        DefaultValuedAttr<F64Attr, "0.0">:$dropout,
                        DefaultValuedAttr<I64Attr, "0">:$site,
                        OptionalAttr<I64Attr>:$group, UnitAttr:$within_groups,
-                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold);
+                       OptionalAttr<DenseI64ArrayAttr>:$shape, OptionalAttr<I64Attr>:$fold,
+                       OptionalAttr<StrArrayAttr>:$ring,
+                       OptionalAttr<DenseI64ArrayAttr>:$ring_of);
   let results = (outs AnyRankedTensor:$query_grad, AnyRankedTensor:$key_grad, AnyRankedTensor:$value_grad);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $grad `positions` `(` $query_positions `,` $key_positions `)`
     (`causal` $causal^)? (`window` $window^)? `scale` $scale
     (`dropout` $dropout^)? (`site` $site^)? (`seed` $seed^)? (`stream` $stream^)?
-    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)? attr-dict
+    (`batch_start` $batch_start^)? (`query_start` $query_start^)? (`head_start` $head_start^)? (`group` $group^)? (`within_groups` $within_groups^)? (`in` $shape^)? (`fold` $fold^)?
+    (`ring` $ring^)? (`of` $ring_of^)? attr-dict
     `:` type($query) `,` type($key) `,` type($value) `,` type($grad) `,` type($query_positions) `,` type($key_positions)
     (`,` type($seed)^)? `->` type($query_grad) `,` type($key_grad) `,` type($value_grad)
   }];

@@ -80,6 +80,34 @@ def Parc_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
   ];
 }
 
+def Parc_RingOpInterface : OpInterface<"RingOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    An op that needs a dimension of some operands whole, but has a second form
+    in which that dimension is one factor, split over the axes of a ring: each
+    rank keeps its own part and the parts of the others pass by
+    (arXiv:2310.01889). The planner chooses the form; `parc-ring` writes the
+    local op as the transfers and what is computed between them.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Why this op has no such form; empty where it has.
+      }], "std::string", "whyNoRing">,
+    InterfaceMethod<[{
+        Chooses the form, or the usual one for null. The factors change.
+      }], "void", "setRingAxes", (ins "ArrayAttr":$axes)>,
+    InterfaceMethod<[{
+        The axes of the ring, null for the usual form.
+      }], "ArrayAttr", "getRingAxes">,
+    InterfaceMethod<[{
+        Builds what the local op does on a ring of `members` ranks; returns one
+        value a result. With `contract`, what it means instead: the whole is
+        gathered, and the op is the usual one.
+      }], "FailureOr<SmallVector<Value>>", "expandRing",
+      (ins "OpBuilder &":$builder, "int64_t":$members, "bool":$contract)>
+  ];
+}
+
 def Parc_BatchScopedOpInterface : OpInterface<"BatchScopedOpInterface"> {
   let cppNamespace = "::mlir::parc";
   let description = [{

@@ -166,6 +166,29 @@ def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
   let hasVerifier = 1;
 }
 
+def Parc_ShiftOp : Parc_CollectiveOp<"shift"> {
+  let summary = "passes a part of a dimension to the next coordinate";
+  let description = [{
+    Coordinate i over `axes` gives what it holds to coordinate i + 1, and the
+    last to the first. `dim` of `extent` elements is split over `axes`; after
+    `hops` shifts coordinate i holds part i - hops, and gets part i - hops - 1,
+    whose size may be another. Made by `parc-ring`, equal to a grouped ncclSend
+    and ncclRecv.
+
+    Example:
+    ```mlir
+    %y = parc.shift %x dim 1 of 16 hops 0 over ["cp"] why "..." : tensor<2x?xf32> -> tensor<2x?xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
+                       DefaultValuedAttr<I64Attr, "1">:$grain, I64Attr:$hops,
+                       StrArrayAttr:$axes, Parc_Why:$why);
+  let assemblyFormat = [{
+    $input `dim` $dim `of` $extent (`grain` $grain^)? `hops` $hops `over` $axes
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
 def Parc_SliceOp : Parc_CollectiveOp<"slice", [Pure]> {
   let summary = "this coordinate's part of a dimension of a whole value";
   let description = [{

@@ -211,4 +211,35 @@ def RT_AllToAllOp : RT_Op<"all_to_all"> {
   }];
 }
 
+def RT_ShiftOp : RT_Op<"shift"> {
+  let summary = "calls Context::shift";
+  let description = [{
+    The part of dimension `dim` goes to the next member of the group, that of
+    the member before comes. `hops` shifts went before.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, I64Attr:$extent,
+                       I64Attr:$grain, I64Attr:$hops, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$group, StrAttr:$why);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `dim` $dim `of` $extent `grain` $grain `hops` $hops `over` $axes
+    `in` $group `why` $why attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def RT_ReadOp : RT_Op<"read", [Pure,
+    TypesMatchWith<"the result is an element", "tensor", "result",
+                   "::llvm::cast<::mlir::ShapedType>($_self).getElementType()">]> {
+  let summary = "the number in a tensor of rank 0, on the host";
+  let description = [{
+    Calls Context::read, which waits for the number. Sizes of kernels may
+    depend on it.
+
+    Example: `%n = rt.read %x : tensor<i64>`
+  }];
+  let arguments = (ins AnyRankedTensor:$tensor);
+  let results = (outs AnySignlessIntegerOrIndex:$result);
+  let assemblyFormat = "$tensor attr-dict `:` type($tensor)";
+}
+
 #endif // RT_OPS_TD

@@ -166,6 +166,19 @@ LogicalResult Propagation::initialize() {
   return seed();
 }
 
+LogicalResult Propagation::refresh(Operation *op) {
+  FailureOr<OpFactors> opFactors = cast<ShardableOpInterface>(op).getFactors();
+  if (failed(opFactors))
+    return failure();
+  factors.find(op)->second = std::move(*opFactors);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto &[other, otherFactors] : factors)
+      changed |= spreadGrains(other, otherFactors);
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Seeds
 //===----------------------------------------------------------------------===//

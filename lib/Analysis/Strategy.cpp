@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "parc/Analysis/Strategy.h"
-#include "TensorSearch.h"
+#include "ContextChoice.h"
 #include "mlir/Interfaces/DestinationStyleOpInterface.h"
 
 using namespace mlir;
@@ -44,7 +44,7 @@ private:
   void placeSequence();
   LogicalResult placeExperts();
   LogicalResult placeCarried();
-  LogicalResult exchangeHeads();
+  LogicalResult placeContext();
 
   ModuleOp module;
   Propagation &propagation;
@@ -203,17 +203,35 @@ LogicalResult Planner::placeCarried() {
   return success();
 }
 
-/// Ulysses (arXiv:2309.14509): an op that needs a sequence whole and splits
-/// another dimension runs with that split over the sequence's axes too.
-LogicalResult Planner::exchangeHeads() {
+/// How the ops that need a sequence whole run: on the gathered whole, which
+/// falls out; on a ring (arXiv:2310.01889); or with another dimension split
+/// over the sequence's axes instead (Ulysses, arXiv:2309.14509).
+LogicalResult Planner::placeContext() {
   Axes context = freeParts("cp");
-  if (options.contextKind != ContextKind::Ulysses || context.empty())
+  if (context.empty())
     return success();
-  propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
-  for (const ClassedOp &classed : graph.ops())
-    if (failed(exchangeHeadsOf(classed, propagation, sequences, data, context,
+  ContextKind kind = options.contextKind;
+  if (kind == ContextKind::Auto) {
+    ContextChoice choice =
+        chooseContext({graph, propagation, sequences, data, context, axes});
+    kind = choice.kind;
+    module->setAttr(kContextAttr,
+                    StringAttr::get(module.getContext(), choice.why));
+  }
+  if (kind == ContextKind::Ulysses)
+    propagation.setOrigin("cp exchanges the sequence for heads (ulysses)");
+  else if (kind == ContextKind::Ring)
+    propagation.setOrigin("cp passes keys and values around (ring)");
+  for (const ClassedOp &classed : graph.ops()) {
+    if (kind == ContextKind::Ulysses &&
+        failed(exchangeHeadsOf(classed, propagation, sequences, data, context,
                                axes)))
       return failure();
+    if (kind == ContextKind::Ring && needsWhole(classed, sequences, data) &&
+        failed(putOnRing(classed, propagation, sequences, context)))
+      return failure();
+  }
+  propagation.spread();
   return success();
 }
 
@@ -233,7 +251,7 @@ LogicalResult Planner::run() {
   if (failed(placeCarried()))
     return failure();
   propagation.spread();
-  return exchangeHeads();
+  return placeContext();
 }
 
 LogicalResult mlir::parc::applyStrategy(ModuleOp module,

@@ -210,10 +210,20 @@ void mlir::parc::placeTensor(ModuleOp module, Propagation &propagation,
 // Sequences for heads
 //===----------------------------------------------------------------------===//
 
-/// The layout that propagation gives each factor of an op.
-static SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
-                                      Propagation &propagation,
-                                      const AxisSizes &axes) {
+/// True where no other factor has an axis of `own`.
+static bool isFreeFor(ArrayRef<Axes> factorAxes, unsigned factor,
+                      const Axes &own) {
+  for (auto [other, taken] : llvm::enumerate(factorAxes))
+    if (other != factor && llvm::any_of(own, [&](StringAttr axis) {
+          return llvm::is_contained(taken, axis);
+        }))
+      return false;
+  return true;
+}
+
+SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
+                                           const Propagation &propagation,
+                                           const AxisSizes &axes) {
   SmallVector<Axes> result(classed.factors->factors.size());
   auto visit = [&](Value value, const ValueFactors &dims) {
     if (dims.empty())
@@ -222,7 +232,8 @@ static SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
     for (auto [dim, split] : llvm::zip(dims, layout.getDims()))
       for (auto [factor, own] : llvm::zip(
                dim, distribute(dim, *classed.factors, split.getAxes(), axes)))
-        if (own.size() > result[factor].size())
+        if (own.size() > result[factor].size() &&
+            isFreeFor(result, factor, own))
           result[factor] = own;
   };
   for (auto [operand, dims] :
@@ -269,27 +280,31 @@ static const DimFactors *findExchange(const ClassedOp &classed,
   return best;
 }
 
-LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
-                                          Propagation &propagation,
-                                          ArrayRef<DimClass> sequences,
-                                          ArrayRef<DimClass> data,
-                                          const Axes &context,
-                                          const AxisSizes &axes) {
-  bool needsWhole = false;
-  for (auto [cls, factor] :
-       llvm::zip(classed.classes, classed.factors->factors))
-    needsWhole |= llvm::is_contained(sequences, cls) && !factor.splittable;
-  if (!needsWhole)
-    return success();
+bool mlir::parc::needsWhole(const ClassedOp &classed,
+                            ArrayRef<DimClass> sequences,
+                            ArrayRef<DimClass> data) {
+  // What has no dimension but those of the inputs is small, and is gathered.
+  bool hasOther = llvm::any_of(classed.classes, [&](DimClass cls) {
+    return cls != kNoClass && !llvm::is_contained(data, cls);
+  });
+  return hasOther &&
+         llvm::any_of(llvm::zip(classed.classes, classed.factors->factors),
+                      [&](const auto &entry) {
+                        const auto &[cls, factor] = entry;
+                        return llvm::is_contained(sequences, cls) &&
+                               !factor.splittable;
+                      });
+}
+
+std::optional<SmallVector<Axes>> mlir::parc::headsForSequence(
+    const ClassedOp &classed, const Propagation &propagation,
+    ArrayRef<DimClass> sequences, ArrayRef<DimClass> data, const Axes &context,
+    const AxisSizes &axes) {
   SmallVector<Axes> factorAxes = factorAxesOf(classed, propagation, axes);
   const DimFactors *dim =
       findExchange(classed, data, factorAxes, context, axes);
   if (!dim)
-    return emitError(classed.op->getLoc())
-           << "'ulysses' exchanges the sequence for heads, expected at least "
-           << axes.product(context)
-           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
-              "smaller cp";
+    return std::nullopt;
   // The sequence is whole here.
   for (auto [split, cls] : llvm::zip(factorAxes, classed.classes))
     if (llvm::is_contained(sequences, cls))
@@ -301,7 +316,26 @@ LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
   for (auto [factor, own] :
        llvm::zip(*dim, distribute(*dim, *classed.factors, all, axes)))
     factorAxes[factor] = own;
-  for (auto [factor, split] : llvm::enumerate(factorAxes))
+  return factorAxes;
+}
+
+LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
+                                          Propagation &propagation,
+                                          ArrayRef<DimClass> sequences,
+                                          ArrayRef<DimClass> data,
+                                          const Axes &context,
+                                          const AxisSizes &axes) {
+  if (!needsWhole(classed, sequences, data))
+    return success();
+  std::optional<SmallVector<Axes>> factorAxes =
+      headsForSequence(classed, propagation, sequences, data, context, axes);
+  if (!factorAxes)
+    return emitError(classed.op->getLoc())
+           << "'ulysses' exchanges the sequence for heads, expected at least "
+           << axes.product(context)
+           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
+              "smaller cp";
+  for (auto [factor, split] : llvm::enumerate(*factorAxes))
     if (!split.empty())
       propagation.pin(classed.op, factor, split);
   return success();

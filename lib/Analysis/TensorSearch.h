@@ -22,6 +22,22 @@ namespace mlir::parc {
 void placeTensor(ModuleOp module, Propagation &propagation, ClassGraph &graph,
                  const Axes &split, const AxisSizes &axes);
 
+/// The axes that propagation gives each factor of an op.
+SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
+                               const Propagation &propagation,
+                               const AxisSizes &axes);
+
+/// True for an op that needs one of `sequences` whole.
+bool needsWhole(const ClassedOp &op, ArrayRef<DimClass> sequences,
+                ArrayRef<DimClass> data);
+
+/// The axes of an op's factors where its sequences are whole and another
+/// dimension is split over `context` as well; nothing where none has the units.
+std::optional<SmallVector<Axes>>
+headsForSequence(const ClassedOp &op, const Propagation &propagation,
+                 ArrayRef<DimClass> sequences, ArrayRef<DimClass> data,
+                 const Axes &context, const AxisSizes &axes);
+
 /// Pins an op that needs one of `sequences` whole to run with another of its
 /// dimensions split over `context` as well: the one that has units for it, and
 /// is not of the classes `data` (the inputs' dimensions).

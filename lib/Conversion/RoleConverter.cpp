@@ -102,12 +102,16 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
     return map(rt::PartSizeOp::create(builder, loc, part.getAxes(),
                                       part.getExtent(), part.getGrain()));
   if (isa<parc::AllReduceOp, parc::AllGatherOp, parc::ReduceScatterOp,
-          parc::AllToAllOp, parc::SliceOp, parc::OwnOp>(op))
+          parc::AllToAllOp, parc::ShiftOp, parc::SliceOp, parc::OwnOp>(op))
     return convertMoves(op);
   if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
     return convertLinalg(linalg);
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return convertExtractSlice(slice);
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op);
+      extract && extract.getIndices().empty())
+    return map(rt::ReadOp::create(builder, loc, extract.getType(),
+                                  get(extract.getTensor())));
   if (auto slice = dyn_cast<tensor::InsertSliceOp>(op))
     return convertInsertSlice(slice);
   // Made where they are needed.
@@ -211,6 +215,11 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
         move.getSplitExtentAttr(), move.getSplitGrainAttr(),
         move.getSplitOuter(), axes, group,
         builder.getStringAttr(move.getWhy()));
+  else if (auto shift = dyn_cast<parc::ShiftOp>(op))
+    result = rt::ShiftOp::create(
+        builder, op.getLoc(), type, input, shift.getDimAttr(),
+        shift.getExtentAttr(), shift.getGrainAttr(), shift.getHopsAttr(), axes,
+        group, builder.getStringAttr(shift.getWhy()));
   mapping.map(op.getResult(0), result);
   return success();
 }

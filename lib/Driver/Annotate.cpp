@@ -85,9 +85,11 @@ mlir::parc::driver::planStrategy(ModuleOp module,
       llvm::StringSwitch<ContextKind>(declaration.contextKind.value)
           .Case("ring", ContextKind::Ring)
           .Case("ulysses", ContextKind::Ulysses)
-          .Default(ContextKind::AllGather);
+          .Case("all-gather", ContextKind::AllGather)
+          .Default(ContextKind::Auto);
   SmallVector<StringRef> cut = {"tp"};
-  if (options.contextKind == ContextKind::Ulysses)
+  if (options.contextKind == ContextKind::Ulysses ||
+      options.contextKind == ContextKind::Auto)
     cut.push_back("cp");
   (void)expertAxes(module, declaration);
   refineForNestedCuts(module, cut);

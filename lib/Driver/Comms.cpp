@@ -25,7 +25,7 @@ double CommRow::bytesSent() const {
   auto n = static_cast<double>(members);
   if (kind == "receive" || members < 2)
     return 0;
-  if (kind == "send")
+  if (kind == "send" || kind == "shift")
     return bytesPerCall();
   if (bytesStated)
     return static_cast<double>(*bytesStated);
@@ -204,6 +204,8 @@ std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
     row.dim = scatter.getDim();
   } else if (auto exchange = dyn_cast<AllToAllOp>(op)) {
     row.dim = exchange.getSplitDim();
+  } else if (auto shift = dyn_cast<ShiftOp>(op)) {
+    row.dim = shift.getDim();
   }
   if (row.members < 2)
     return std::nullopt;
@@ -244,7 +246,8 @@ void Collector::walkRegion(Region &region, StringRef direction,
         walkRegion(stack.getBody(), direction, inner);
         continue;
       }
-      if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
+      if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, ShiftOp>(
+              op))
         continue;
       CommRow made = base;
       made.direction = direction.str();

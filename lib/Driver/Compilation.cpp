@@ -140,16 +140,13 @@ private:
 
 } // namespace
 
-static StringRef contextKindText(ContextKind kind) {
-  switch (kind) {
-  case ContextKind::AllGather:
-    return "all-gather";
-  case ContextKind::Ulysses:
-    return "ulysses";
-  case ContextKind::Ring:
-    return "ring";
-  }
-  llvm_unreachable("a kind of context parallelism");
+static bool hasRings(ModuleOp module) {
+  return module
+      .walk([](RingOpInterface op) {
+        return op.getRingAxes() ? WalkResult::interrupt()
+                                : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 int mlir::parc::driver::lower(Session &session, Compilation &compilation,
@@ -186,15 +183,23 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     if (phase == Phase::Sharded) {
       compilation.layouts =
           collectLayouts(compilation.module(), options.microBatches);
-      compilation.contextKind =
-          contextKindText(options.strategy.contextKind).str();
       compilation.contextWork = contextWork(compilation.module());
+      if (compilation.keepExact && hasRings(compilation.module()))
+        compilation.exact = compilation.module().clone();
     }
     return success(dumper.dump(phase, compilation.module()));
   };
   auto run = [&]() -> LogicalResult {
+    auto runExact = [&]() -> LogicalResult {
+      PhaseOptions exact = options;
+      exact.contracts = true;
+      return runPhases(*compilation.exact, Phase::Sharded,
+                       std::min(to, Phase::Staged), exact);
+    };
     if (failed(runPhases(compilation.module(), Phase::Annotated,
                          std::min(to, Phase::Scheduled), options, done)))
+      return failure();
+    if (compilation.exact && failed(runExact()))
       return failure();
     if (to <= Phase::Scheduled)
       return success();
@@ -328,6 +333,8 @@ void mlir::parc::driver::printSummary(Session &session,
                  withCommas(d.sequence.value),
              d.planPath.empty() ? "" : printable(d.planPath));
   reportLine(os, "mesh", meshText(d.mesh.value, asThreads));
+  if (auto why = compilation.module()->getAttrOfType<StringAttr>(kContextAttr))
+    reportLine(os, "cp-kind", why.getValue());
   int64_t pp = d.size("pp"), m = d.microBatches.value;
   if (pp > 1) {
     size_t roles = llvm::range_size(compilation.module().getOps<RoleOp>());
@@ -337,8 +344,7 @@ void mlir::parc::driver::printSummary(Session &session,
   }
   if (const std::optional<ContextWork> &work = compilation.contextWork)
     reportLine(os, "context",
-               "cp=" + withCommas(d.size("cp")) + " " +
-                   compilation.contextKind +
+               "cp=" + withCommas(d.size("cp")) + " " + work->kind +
                    (work->folded ? ", balanced" : ", contiguous") +
                    ": attention's work max/mean " +
                    llvm::formatv("{0:F2}", work->maxOverMean).str());

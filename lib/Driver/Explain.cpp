@@ -227,6 +227,14 @@ static void printFindings(raw_ostream &os, const Findings &findings) {
         "all: " + bytesText(findings.all) + " -> " + bytesText(result.all));
   if (findings.better.empty() && !findings.tried.empty())
     reportLine(os, "change",
+               result.change.text + ": " +
+                   (result.here == 0 ? std::string("nothing is sent here")
+                                     : bytesText(findings.here) + " -> " +
+                                           bytesText(result.here) + " a step"),
+               "all: " + bytesText(findings.all) + " -> " +
+                   bytesText(result.all));
+  if (findings.better.empty() && !findings.tried.empty())
+    reportLine(os, "change",
                "none of these sends less here: " +
                    llvm::join(findings.tried, "; "));
 }

@@ -267,6 +267,13 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
   }
   if (isa<AllGatherOp, ReduceScatterOp, AllToAllOp, SliceOp>(op))
     return ofMove(op, dim, depth);
+  if (auto shift = dyn_cast<ShiftOp>(op)) {
+    if (dim == shift.getDim())
+      return largestPart(static_cast<int64_t>(shift.getExtent()),
+                         static_cast<int64_t>(shift.getGrain()),
+                         shift.getAxes());
+    return extent(shift.getInput(), dim, depth);
+  }
   if (isa<AllReduceOp, OwnOp>(op))
     return extent(op->getOperand(0), dim, depth);
   if (auto stack = dyn_cast<StackOp>(op))

@@ -74,6 +74,10 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     LocalOptions local;
     local.microBatches = options.microBatches;
     manager.addPass(createLocal(local));
+    RingOptions ring;
+    ring.microBatches = options.microBatches;
+    ring.contract = options.contracts;
+    manager.addPass(createRing(ring));
     VerifyLocalOptions check;
     check.microBatches = options.microBatches;
     manager.addPass(createVerifyLocal(check));

@@ -109,11 +109,16 @@ int Run::load() {
 }
 
 int Run::lowerBoth() {
+  compilation.keepExact = options.exact;
   int code = lower(session, compilation, Phase::Staged);
   if (code != kDone)
     return code;
   DiagnosticBridge bridge(&session.context, session.reporter, "internal");
-  for (ModuleOp module : {compilation.module(), *compilation.unpartitioned}) {
+  SmallVector<ModuleOp> modules{compilation.module(),
+                                *compilation.unpartitioned};
+  if (compilation.exact)
+    modules.push_back(*compilation.exact);
+  for (ModuleOp module : modules) {
     PassManager manager(&session.context);
     manager.addPass(createDecompose());
     if (failed(manager.run(module)))
@@ -176,8 +181,11 @@ int Run::finish(StringRef domain, const Difference &difference,
 }
 
 template <class T> int Run::train(double tolerance, bool shows) {
-  StepRunner<T> runner({*compilation.unpartitioned, compilation.module()},
-                       compilation.declaration, tokens, options);
+  bool exact = std::is_same_v<T, ::parc::Zp>;
+  StepRunner<T> runner(
+      {*compilation.unpartitioned,
+       exact ? compilation.exactModule() : compilation.module()},
+      compilation.declaration, tokens, options);
   DiagnosticBridge bridge(&session.context, session.reporter, "run");
   auto fault = [&] {
     return session.reporter.hadError() ? kNotEqual : kInternal;

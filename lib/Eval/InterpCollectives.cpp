@@ -327,6 +327,45 @@ static LogicalResult runAllToAll(Interpreter<T> &interpreter,
   return interpreter.set(op.getResult(), unpack(received, *gather, shape));
 }
 
+/// An exchange in which each member sends to the next one only.
+template <class T>
+static LogicalResult runShift(Interpreter<T> &interpreter,
+                              const OpPlan<T> &plan) {
+  auto op = cast<ShiftOp>(plan.op);
+  const Tensor<T> &input = interpreter.tensor(op.getInput());
+  RankContext &rank = interpreter.rank;
+  auto split = makeSplit(op, rank, op.getDim(), op.getExtent(), op.getGrain(),
+                         op.getAxes(), ArrayAttr::get(op.getContext(), {}),
+                         input.rank());
+  if (failed(split))
+    return failure();
+  auto members = int64_t(split->parts.size());
+  int64_t self = rank.linear(op.getAxes()).coordinate;
+  auto partAfter = [&](int64_t hops) -> const Part & {
+    return split->parts[(self + members - hops % members) % members];
+  };
+  auto hops = int64_t(op.getHops());
+  if (failed(checkSize(op, *split, input.shape(), partAfter(hops).size)))
+    return failure();
+  if (members == 1)
+    return interpreter.set(op.getResult(), input);
+  auto group = findGroup(op, rank, op.getAxes(), std::nullopt, members);
+  if (failed(group))
+    return failure();
+  Shape shape(input.shape());
+  shape[split->dim] = partAfter(hops + 1).size;
+  Tensor<T> received = Tensor<T>::zeros(shape, input.isInt());
+  std::vector<int64_t> sendCounts(members), receiveCounts(members);
+  sendCounts[(self + 1) % members] = input.size();
+  receiveCounts[(self + members - 1) % members] = received.size();
+  if (failed(toResult(
+          op, (*group)->allToAll(bytesOf(input), sendCounts.data(),
+                                 mutableBytesOf(received), receiveCounts.data(),
+                                 dtypeOf(input), op.getWhy().data()))))
+    return failure();
+  return interpreter.set(op.getResult(), std::move(received));
+}
+
 template <class T>
 static LogicalResult runSlice(Interpreter<T> &interpreter,
                               const OpPlan<T> &plan) {
@@ -348,6 +387,7 @@ void mlir::parc::eval::addCollectiveHandlers(HandlerTable<T> &table) {
   table["parc.all_gather"] = {runAllGather<T>};
   table["parc.reduce_scatter"] = {runReduceScatter<T>};
   table["parc.all_to_all"] = {runAllToAll<T>};
+  table["parc.shift"] = {runShift<T>};
   table["parc.slice"] = {runSlice<T>};
 }
 

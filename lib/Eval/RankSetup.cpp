@@ -205,7 +205,7 @@ static LogicalResult planGroups(RankSetup &setup) {
     WalkResult walk = role.walk([&](Operation *op) -> WalkResult {
       if (auto reduce = dyn_cast<AllReduceOp>(op))
         return planner.add(op, reduce.getAxes(), reduce.getStages());
-      if (isa<AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
+      if (isa<AllGatherOp, ReduceScatterOp, AllToAllOp, ShiftOp>(op))
         return planner.add(op, op->getAttrOfType<ArrayAttr>("axes"),
                            std::nullopt);
       return WalkResult::advance();

@@ -39,7 +39,8 @@ Value ModelBuilder::buildAttention(Value x) {
       number(scale), number(config.attentionDropout),
       builder.getI64IntegerAttr(drops ? nextSite++ : 0), /*group=*/nullptr,
       /*within_groups=*/nullptr,
-      /*shape=*/nullptr, /*fold=*/nullptr);
+      /*shape=*/nullptr, /*fold=*/nullptr, /*ring=*/nullptr,
+      /*ring_of=*/nullptr);
   context = joinHeads("attn.joined", context);
   Value o = linear("attn.o", "o", context, config.outputBias);
   return dropout("attn.dropout", o, config.residualDropout);

@@ -108,12 +108,12 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   if (auto store = dyn_cast<StoreOp>(operand.getOwner());
       store && from.isFlat() && !to.isFlat())
     return (store.getParam() + " is used whole, its state lies in parts over " +
-            listed(from.getFlat()))
+            axesText(from.getFlat(), axes))
         .str();
   if (auto accumulate = dyn_cast<AccumulateOp>(operand.getOwner());
       accumulate && to.isFlat() && !from.isFlat())
     return (made + " leaves a sum of which " + accumulate.getParam() +
-            " keeps parts over " + listed(to.getFlat()))
+            " keeps parts over " + axesText(to.getFlat(), axes))
         .str();
   Axes reduced;
   for (StringAttr axis : from.getPartial())

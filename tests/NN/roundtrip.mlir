@@ -82,6 +82,8 @@ func.func @attention(%q: tensor<4x16x4x8xf32>, %k: tensor<4x16x2x8xf32>, %p: ten
   %1 = nn.attention %0, %k, %k positions(%p, %p) causal window 5 scale 0.35 dropout 0.1 site 3 seed %seed stream %i batch_start %i head_start %i group 2 in [8, 8, 16, 16] : tensor<4x16x4x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16xi64>, tensor<4x16xi64>, tensor<i64> -> tensor<4x16x4x8xf32>
   // CHECK: nn.attention_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} positions(%{{.*}}, %{{.*}}) causal scale 3.500000e-01 dropout 1.000000e-01 seed %{{.*}} :
   %2:3 = nn.attention_grad %q, %k, %k, %1 positions(%p, %p) causal scale 0.35 dropout 0.1 seed %seed : tensor<4x16x4x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x4x8xf32>, tensor<4x16xi64>, tensor<4x16xi64>, tensor<i64> -> tensor<4x16x4x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x2x8xf32>
+  // CHECK: nn.attention %{{.*}} causal scale 3.500000e-01 ring ["cp"] :
+  %3 = nn.attention %q, %k, %k positions(%p, %p) causal scale 0.35 ring ["cp"] : tensor<4x16x4x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16x2x8xf32>, tensor<4x16xi64>, tensor<4x16xi64> -> tensor<4x16x4x8xf32>
   return %2#0 : tensor<4x16x4x8xf32>
 }
 

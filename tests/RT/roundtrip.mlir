@@ -41,6 +41,11 @@ func.func @ops(%x: tensor<4x?xf32>, %w: tensor<8x?xf32>, %ids: tensor<4xi64>, %n
   %p = rt.reduce_scatter sum %g dim 1 of 9 grain 1 over ["tp"] outer [] in @tp why "parts" : tensor<4x9xf32> -> tensor<4x?xf32>
   // CHECK: rt.all_to_all %{{.*}} gather 0 of 8 grain 1 outer [] split 1 of 8 by 1 below ["dp"] over ["tp"] in @tp why "moved"
   %m = rt.all_to_all %c gather 0 of 8 grain 1 outer [] split 1 of 8 by 1 below ["dp"] over ["tp"] in @tp why "moved" : tensor<4x8xf32> -> tensor<8x4xf32>
+  // CHECK: rt.shift %{{.*}} dim 1 of 9 grain 1 hops 0 over ["tp"] in @tp why "next" : tensor<4x?xf32> -> tensor<4x?xf32>
+  %next = rt.shift %x dim 1 of 9 grain 1 hops 0 over ["tp"] in @tp why "next" : tensor<4x?xf32> -> tensor<4x?xf32>
+  // CHECK: rt.read %{{.*}} : tensor<i64>
+  %count = arith.constant dense<3> : tensor<i64>
+  %number = rt.read %count : tensor<i64>
   // CHECK: rt.part_start ["tp"] of 97 grain 1
   %b = rt.part_start ["tp"] of 97 grain 1
   // CHECK: rt.stack "layers" 0 to 3 reverse reduce 0 carry(%{{.*}}) each(%{{.*}})

@@ -230,6 +230,9 @@ LogicalResult mlir::parc::equiv::stage(ModuleOp module, const Plan &plan) {
   LocalOptions local;
   local.microBatches = plan.microBatches;
   manager.addPass(createLocal(local));
+  RingOptions ring;
+  ring.contract = plan.contracts;
+  manager.addPass(createRing(ring));
   StageOptions stage;
   stage.microBatches = plan.microBatches;
   stage.rule = plan.rule;

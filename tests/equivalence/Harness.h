@@ -94,6 +94,9 @@ struct Plan {
   int64_t zero = 0;
   /// For the strategy.
   StrategyOptions options = {};
+  /// Whether ops on rings are what they mean instead of how they run, as exact
+  /// arithmetic needs it.
+  bool contracts = true;
 };
 
 /// A clone of `module` with the mesh and the pins as constraints.

@@ -64,6 +64,8 @@ public:
     pins[op].push_back({factor, Axes(split)});
     pinOrigins[op] = origin;
   }
+  /// Reads the factors of an op again, after it took another form.
+  LogicalResult refresh(Operation *op);
   FactorPins pinsOf(Operation *op) const { return pins.lookup(op); }
 
   /// Says that `axis` splits data: every parameter that it does not split has a

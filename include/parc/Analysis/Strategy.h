@@ -19,7 +19,11 @@
 namespace mlir::parc {
 
 /// How attention meets keys of a sequence that is split.
-enum class ContextKind { AllGather, Ulysses, Ring };
+/// `Auto`: what moves the fewest bytes of those that the model allows.
+enum class ContextKind { AllGather, Ulysses, Ring, Auto };
+
+/// The module's attribute that says why `Auto` chose as it did.
+constexpr StringLiteral kContextAttr = "parc.context";
 
 /// What the planner decided beyond the mesh.
 struct StrategyOptions {

@@ -23,7 +23,7 @@ namespace mlir::parc::driver {
 
 /// One collective or transfer of one role's program.
 struct CommRow {
-  /// all_reduce, all_gather, reduce_scatter, all_to_all, send, receive.
+  /// all_reduce, all_gather, reduce_scatter, all_to_all, shift, send, receive.
   std::string kind;
   std::vector<std::string> axes;
   /// Members of one group.
@@ -66,7 +66,7 @@ struct CommRow {
     return static_cast<double>(elements) * static_cast<double>(elementBytes);
   }
   /// Bytes that a rank sends in one call: all-reduce 2(n-1)/n N, all-gather,
-  /// reduce-scatter and all-to-all (n-1)/n N, send N.
+  /// reduce-scatter and all-to-all (n-1)/n N, send and shift N.
   double bytesSent() const;
   double bytesPerStep() const {
     return bytesSent() * static_cast<double>(perStep);

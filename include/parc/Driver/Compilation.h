@@ -48,17 +48,23 @@ struct Compilation {
   Phase phase = Phase::Model;
   /// Of the sharded phase.
   LayoutReport layouts;
-  /// How cp shares attention, and the work on it; empty without cp.
-  std::string contextKind;
+  /// How cp shares attention; none without cp.
   std::optional<ContextWork> contextWork;
   /// Keep a copy of the differentiated phase: the unpartitioned program.
   bool keepUnpartitioned = false;
   OwningOpRef<ModuleOp> unpartitioned;
+  /// Keep a second program for exact arithmetic where the first one cannot run
+  /// in it: what ops on rings mean instead of how they run. It is lowered to
+  /// the staged phase; null where there are none.
+  bool keepExact = false;
+  OwningOpRef<ModuleOp> exact;
 
   /// The runtime phase, where it was asked for; `module` stays scheduled.
   OwningOpRef<ModuleOp> runtime;
 
   ModuleOp module() { return *model.module; }
+  /// The partitioned program that exact arithmetic can run.
+  ModuleOp exactModule() { return exact ? *exact : module(); }
   /// Architecture where known, layers, parameters, element type.
   std::string describe() const;
   /// The layers of each stage, from the staged phase's table.

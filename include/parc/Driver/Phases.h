@@ -55,6 +55,8 @@ struct PhaseOptions {
   /// ZeRO's stage, and the axes it splits over (empty: all that it may).
   int64_t zero = 0;
   std::vector<std::string> zeroAxes;
+  /// Ops on rings are what they mean, not how they run: for exact arithmetic.
+  bool contracts = false;
 };
 
 /// Adds the passes that lead to `phase` from the one before it. `model` and

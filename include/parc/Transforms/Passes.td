@@ -102,7 +102,8 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
            "how attention meets the keys of a split sequence", [{::llvm::cl::values(
              clEnumValN(::mlir::parc::ContextKind::AllGather, "all-gather", "gather keys and values"),
              clEnumValN(::mlir::parc::ContextKind::Ulysses, "ulysses", "exchange the sequence for heads"),
-             clEnumValN(::mlir::parc::ContextKind::Ring, "ring", "pass keys and values around"))}]>,
+             clEnumValN(::mlir::parc::ContextKind::Ring, "ring", "pass keys and values around"),
+             clEnumValN(::mlir::parc::ContextKind::Auto, "auto", "what moves the fewest bytes"))}]>,
     ListOption<"expertAxes", "expert-axes", "std::string",
            "axes of the mesh that split the experts">,
     Option<"microBatches", "micro-batches", "int64_t", "1",
@@ -165,6 +166,32 @@ def Local : Pass<"parc-local", "ModuleOp"> {
     Statistic<"numAllGathers", "num-all-gathers", "all-gathers inserted">,
     Statistic<"numReduceScatters", "num-reduce-scatters", "reduce-scatters inserted">,
     Statistic<"numAllToAlls", "num-all-to-alls", "all-to-alls inserted">
+  ];
+  let dependentDialects = ModelDialects;
+}
+
+def Ring : Pass<"parc-ring", "ModuleOp"> {
+  let summary = "writes ops on rings as transfers and what is between them";
+  let description = [{
+    Expands the local ops that the planner put on a ring (`RingOpInterface`).
+    With `contract`, each becomes what it means instead: operands are gathered,
+    the op is the usual one. An exact run takes that, as the algebra of
+    exponentials and maxima does not hold in its arithmetic.
+
+    Before:
+    ```mlir
+    %o = nn.attention %q, %k, %v ... ring ["cp"] of [16, 1] : ...
+    ```
+    After: attention with the own keys, then, for each other rank,
+    ```mlir
+    %k1 = parc.shift %k dim 1 of 16 hops 0 over ["cp"] why "..." : ...
+    ```
+    and attention with those, added to what there is.
+  }];
+  let options = [
+    Option<"contract", "contract", "bool", "false", "what it means, not how">,
+    Option<"microBatches", "micro-batches", "int64_t", "1",
+           "micro-batches a step and replica">
   ];
   let dependentDialects = ModelDialects;
 }

@@ -279,6 +279,13 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
            bounds(move.getGatherOuter(), move.getGatherExtent(),
                   move.getGatherGrain()) +
            ", " + why + ")";
+  } else if (auto shift = dyn_cast<rt::ShiftOp>(op)) {
+    call = "c.shift(" + from + ", " + to + ", " +
+           std::to_string(shift.getDim()) + ", " +
+           std::to_string(shift.getHops()) + ", c.bounds({}, " +
+           file.names.axes(shift.getAxes()) + ", " +
+           std::to_string(shift.getExtent()) + ", " +
+           std::to_string(shift.getGrain()) + "), " + why + ")";
   } else {
     auto integer = [&](StringRef name) {
       return std::to_string(op.getAttrOfType<IntegerAttr>(name).getInt());
@@ -336,6 +343,8 @@ LogicalResult BodyPrinter::printIndex(Operation &op) {
     if (!at)
       return op.emitError() << "expected a constant dimension";
     text = size(dim.getSource(), *at);
+  } else if (auto read = dyn_cast<rt::ReadOp>(op)) {
+    text = "c.read(" + get(read.getTensor()) + ")";
   } else if (isa<rt::PartStartOp, rt::PartSizeOp>(op)) {
     text = std::string("c.") +
            (isa<rt::PartStartOp>(op) ? "part_start(" : "part_size(") +
@@ -392,7 +401,7 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
        << ">(" << slotArguments(load.getParam(), load.getSlot()) << ");\n";
     return success();
   }
-  if (isa<tensor::DimOp, rt::PartStartOp, rt::PartSizeOp>(op) ||
+  if (isa<tensor::DimOp, rt::PartStartOp, rt::PartSizeOp, rt::ReadOp>(op) ||
       (isa<arith::ArithDialect>(op.getDialect()) &&
        !isa<RankedTensorType>(op.getResultTypes()[0])))
     return printIndex(op);
@@ -405,8 +414,8 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return printContract(contract);
   if (auto scatter = dyn_cast<rt::ScatterRowsOp>(op))
     return printScatter(scatter);
-  if (isa<rt::AllReduceOp, rt::AllGatherOp, rt::ReduceScatterOp,
-          rt::AllToAllOp>(op))
+  if (isa<rt::AllReduceOp, rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp,
+          rt::ShiftOp>(op))
     return printCollective(op);
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
     return printView(op);

@@ -225,9 +225,13 @@ std::string ScalarPrinter::expression(Operation *op) {
                : to + "(" + args[0] + " " + sign.str() + " " + args[1] + ")";
   if (StringRef function = functionName(name); !function.empty()) {
     std::string text = function.str() + "(";
+    // A literal has a type of its own.
+    bool typed = isa<arith::MaxSIOp, arith::MinSIOp>(op);
     for (auto [index, arg] : llvm::enumerate(args))
-      text += (index ? ", " : "") +
-              (isWrapped(arg) ? arg.substr(1, arg.size() - 2) : arg);
+      text += (index ? ", " : "") + (typed ? to + "(" + arg + ")"
+                                     : isWrapped(arg)
+                                         ? arg.substr(1, arg.size() - 2)
+                                         : arg);
     return rounded(text + ")");
   }
   if (isa<arith::NegFOp>(op))

@@ -143,6 +143,9 @@ std::string SizeFinder::findMoved(Operation *op, int64_t dim) {
   }
   if (dim != number("dim"))
     return find(op->getOperand(0), dim);
+  // Of each transfer, another coordinate's part.
+  if (isa<rt::ShiftOp>(op))
+    return "";
   // The length of a list of elements.
   if (op->getNumOperands() > 1)
     return isa<rt::AllGatherOp>(op) ? findIndex(op->getOperand(1)) : "";
@@ -166,7 +169,8 @@ std::string SizeFinder::findResult(OpResult result, int64_t dim) {
     return findOpen(result, dim, expand.getOutputShape());
   if (isa<rt::AllReduceOp, tensor::CastOp>(op))
     return find(op->getOperand(0), dim);
-  if (isa<rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp>(op))
+  if (isa<rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp, rt::ShiftOp>(
+          op))
     return findMoved(op, dim);
   if (auto contract = dyn_cast<rt::ContractOp>(op)) {
     char letter = contract.getCDims()[dim];

@@ -222,7 +222,18 @@ public:
   AnyValue all_to_all(const AnyView &value, int group, int splitDim,
                       const Bounds &splitBounds, int concatDim,
                       const Bounds &concatBounds, const char *label);
+  /// Gives the part of \p dim to the next member and gets that of the one
+  /// before. After \p hops calls member i holds part i - hops.
+  AnyValue shift(const AnyView &value, int group, int dim, int64_t hops,
+                 const Bounds &bounds, const char *label);
   /// \}
+
+  /// The number in a tensor of rank 0; waits for it.
+  template <class T> T read(const Value<T> &value) {
+    T number{};
+    r.toHost(&number, value.data(), sizeof(T));
+    return number;
+  }
 
 private:
   int64_t coordinateOf(int axis) const;

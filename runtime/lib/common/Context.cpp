@@ -288,4 +288,19 @@ AnyValue Context::all_to_all(const AnyView &value, int g, int splitDim,
   return result;
 }
 
+AnyValue Context::shift(const AnyView &value, int g, int dim, int64_t hops,
+                        const Bounds &bounds, const char *label) {
+  Communicator &c = group(g);
+  int64_t n = c.size(), me = c.index();
+  auto part = size_t((me + 2 * n - 1 - hops % n) % n);
+  AnyValue result = like(resized(value, dim, bounds[part + 1] - bounds[part]));
+  r.group_start();
+  Ticket sent = r.send(value, c, int((me + 1) % n), label);
+  Ticket received = r.recv(result, c, int((me + n - 1) % n), label);
+  r.group_end();
+  r.wait(sent);
+  r.wait(received);
+  return result;
+}
+
 } // namespace parc

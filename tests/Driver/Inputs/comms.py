@@ -1,4 +1,4 @@
-"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|zero FILE..."""
+"""Sums the rows of `parc show comms --json`: comms.py tp|dp|pp|cp|ring|zero FILE..."""
 
 import json
 import sys
@@ -45,6 +45,24 @@ def pipeline(path):
             print(row["role"], row["direction"], row["count_per_step"], "of", row["elements"])
 
 
+def ring(path):
+    for direction in ("forward", "backward"):
+        mine = [r for r in rows(path) if r["kind"] == "shift" and r["direction"] == direction]
+        assert all(r["axis"] == "cp" for r in mine)
+        print(f"{direction} {len(mine)} shift")
+
+
+def context_parallel(path):
+    moved = [r for r in rows(path) if r["axis"] == "cp" and r["stack"]]
+    moved = [r for r in moved if r["direction"] != "update"]
+    assert all(r["count_per_micro_batch"] == 32 for r in moved)
+    for direction in ("forward", "backward"):
+        mine = [r for r in moved if r["direction"] == direction]
+        sent = int(sum(r["bytes_sent"] for r in mine))
+        kinds = sorted({r["kind"] for r in mine})
+        print(f"{direction} {len(mine)} {'+'.join(kinds)}, {sent:,} bytes a layer")
+
+
 def zero(*paths):
     """Elements that take part in a step, by kind; bytes that a rank sends."""
     for path in paths:
@@ -59,4 +77,11 @@ def zero(*paths):
         print(*(f"{kind} {count:,}," for kind, count in totals.items()), f"{sent / 1e9:.2f} GB")
 
 
-{"tp": tensor_parallel, "dp": data_parallel, "pp": pipeline, "zero": zero}[sys.argv[1]](*sys.argv[2:])
+{
+    "tp": tensor_parallel,
+    "dp": data_parallel,
+    "pp": pipeline,
+    "cp": context_parallel,
+    "ring": ring,
+    "zero": zero,
+}[sys.argv[1]](*sys.argv[2:])

@@ -65,6 +65,7 @@ Driven::Driven(const Case &given, const std::string &folder) : given(given) {
   session.emplace(*line, reporter, llvm::nulls(), llvm::nulls());
   session->context.disableMultithreading();
   compilation.keepUnpartitioned = true;
+  compilation.keepExact = true;
 }
 
 void Driven::addRule() {
@@ -105,7 +106,7 @@ static bool isReason(StringRef errors) {
        {"more parts than units", "conflicting shardings of one value",
         "would be partial by two kinds of reduction",
         "a value that is split over micro-batches is needed whole",
-        "exchanges the sequence for heads", "expected at most 1 valid label",
+        "exchanges the sequence for heads", "cannot split parameter",
         "is already to be laid out otherwise"})
     if (errors.contains(reason))
       return true;
@@ -146,7 +147,7 @@ Outcome mlir::parc::fuzz::run(const Case &given, const std::string &folder) {
   if (code != driver::kDone)
     return {isReason(driven.text()) ? Kind::Refused : Kind::Wrong,
             driven.text(), driven.isPrepared ? 2 : 1};
-  ModuleOp ranks = driven.compilation.module(),
+  ModuleOp ranks = driven.compilation.exactModule(),
            single = *driven.compilation.unpartitioned;
   equiv::Errors errors(driven.context());
   for (ModuleOp module : {ranks, single})
