@@ -12,6 +12,7 @@ s tokens in a sequence. An all-reduce of N elements over n ranks sends
 
 import json
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -21,6 +22,11 @@ BYTES = {"bf16": 2, "f32": 4}
 
 class Mismatch(Exception):
     """A count or a size that is not the formula's."""
+
+
+def axes_of(row):
+    """The axes, whole or a part of one: `dp.0`, `dp (groups of 8)`."""
+    return {re.split("[. ]", part)[0] for part in row["axis"].split("+")}
 
 
 class Program:
@@ -48,7 +54,7 @@ class Program:
         test = wanted.pop("test", lambda row: True)
 
         def fits(row):
-            axes = {part.split(".")[0] for part in row["axis"].split("+")}
+            axes = axes_of(row)
             return (
                 axes == set(over)
                 and (in_stack is None or in_stack == bool(row["stack"]))
@@ -320,7 +326,7 @@ def norm(p):
         return
     same("norm", 1, len(rows))
     p.left.remove(rows[0])
-    got = {part.split(".")[0] for part in rows[0]["axis"].split("+")}
+    got = axes_of(rows[0])
     same("norm, axes", sorted(axes), sorted(got))
 
 
@@ -333,7 +339,7 @@ def loss(p):
     got = [r for subset in subsets if subset for r in scalar(p, "loss", subset)]
     same("scalars", True, 1 <= len(got) <= most)
     same("the loss is summed over", sorted(axes), sorted(
-        {part.split(".")[0] for row in got for part in row["axis"].split("+")}))
+        {axis for row in got for axis in axes_of(row)}))
 
 
 FORMULAS = {
