@@ -17,12 +17,11 @@ PLANS = [
     "cp=2 --cp-kind all-gather --micro-batches 2",
     "cp=3 --cp-kind all-gather",
     "cp=3 --cp-kind ulysses --micro-batches 3",
-    "cp=2 --cp-kind ring",
     "dp=2 --micro-batches 2",
     "dp=3",
     "pp=3 --micro-batches 4",
     "tp=2,cp=2,dp=2,pp=2 --sp --cp-kind all-gather --micro-batches 2",
-    "tp=3,cp=2,dp=2 --sp --cp-kind ring",
+    "tp=3,cp=2,dp=2 --sp --cp-kind all-gather",
     "tp=2,cp=2,pp=3 --cp-kind ulysses --micro-batches 5 --schedule gpipe",
 ]
 
