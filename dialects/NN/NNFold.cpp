@@ -10,6 +10,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
+#include "NN/NNFold.h"
 #include "NN/NN.h"
 #include "NN/NNBuilders.h"
 #include "NN/NNVerify.h"
@@ -42,6 +43,11 @@ FailureOr<OpFactors> FoldOp::getFactors() {
   factors.factors[getDim()].splittable = false;
   factors.linear = {{0}};
   return factors;
+}
+
+Value nn::fold(OpBuilder &builder, Location loc, Value input, int64_t dim,
+               int64_t parts) {
+  return FoldOp::create(builder, loc, input.getType(), input, dim, parts);
 }
 
 /// As foldedIndex of the pipeline library, in index arithmetic.

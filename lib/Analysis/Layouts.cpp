@@ -339,6 +339,10 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
 std::string mlir::parc::describe(Operation *op) {
   if (auto name = op->getLoc()->findInstanceOf<NameLoc>())
     return name.getName().str();
+  if (auto load = dyn_cast<LoadOp>(op))
+    return load.getSlot() == "value"
+               ? load.getParam().str()
+               : (load.getParam() + "." + load.getSlot()).str();
   for (Value operand : op->getOperands())
     if (auto load = operand.getDefiningOp<LoadOp>())
       return load.getParam().str();

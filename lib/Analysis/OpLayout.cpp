@@ -64,6 +64,7 @@ public:
 private:
   void collect();
   void fix(const LayoutBounds &bounds);
+  void fixPlaces();
   void fixParameter(const ValueFactors &dims, ShardingAttr sharding,
                     const LayoutBounds &bounds);
   void forEachFactor(const ValueFactors &dims, ShardingAttr sharding,
@@ -156,6 +157,50 @@ void LayoutChoice::fixParameter(const ValueFactors &dims, ShardingAttr sharding,
   });
 }
 
+static bool holdsIntegers(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<IntegerType>(type.getElementType());
+}
+
+static bool hasSet(ArrayRef<ValueFactors> values) {
+  return llvm::any_of(values, [](const ValueFactors &dims) {
+    return llvm::any_of(
+        dims, [](const DimFactors &dim) { return dim.cut == DimCut::Set; });
+  });
+}
+
+/// A part of a set holds what the same part of its factors put there, which a
+/// layout of the set does not tell. The last value of integers that an op on a
+/// set has (its places, whoever gave them) does: the op runs split as that is,
+/// in its own layout, so that it is read where it was written.
+void LayoutChoice::fixPlaces() {
+  if (!hasSet(factors.operands) && !hasSet(factors.results))
+    return;
+  const ValueFactors *dims = nullptr;
+  ShardingAttr sharding;
+  auto visit = [&](ValueRange values, ArrayRef<ValueFactors> valueDims,
+                   ArrayRef<ShardingAttr> shardings) {
+    for (auto [value, factorsOfDims, layout] :
+         llvm::zip(values, valueDims, shardings))
+      if (holdsIntegers(value) && layout) {
+        dims = &factorsOfDims;
+        sharding = layout;
+      }
+  };
+  visit(op->getOperands(), factors.operands, operands);
+  visit(op->getResults(), factors.results, wishes);
+  if (!dims)
+    return;
+  for (const DimFactors &dim : *dims)
+    for (unsigned factor : dim) {
+      fixed[factor] = true;
+      candidates[factor].assign(1, Axes());
+    }
+  forEachFactor(*dims, sharding, [&](unsigned factor, const Axes &own) {
+    candidates[factor].assign(1, own);
+  });
+}
+
 void LayoutChoice::fix(const LayoutBounds &bounds) {
   if (!bounds.pins.empty()) {
     fixed.assign(fixed.size(), true);
@@ -165,6 +210,7 @@ void LayoutChoice::fix(const LayoutBounds &bounds) {
       candidates[factor].front() = split;
     return;
   }
+  fixPlaces();
   for (auto [operand, dims, sharding] :
        llvm::zip(op->getOperands(), factors.operands, operands))
     if (isParameter(operand))

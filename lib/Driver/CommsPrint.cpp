@@ -72,11 +72,11 @@ void mlir::parc::driver::printComms(const CommReport &report,
             row.known ? bytesText(row.bytesSent()) : "unknown",
             row.known ? bytesText(row.bytesPerStep()) : "unknown",
             where + "; " + stagesText(row));
-    if (!row.from.empty())
-      os << "  from " << row.from << " to " << row.to << '\n';
     size_t width = 96 - std::min<size_t>(row.location.size(), 60);
     os << "  " << StringRef(row.why).take_front(width)
        << (row.location.empty() ? "" : "  ") << row.location << '\n';
+    if (!row.from.empty())
+      os << "  from " << row.from << " to " << row.to << '\n';
   }
   if (report.rows.empty())
     os << "nothing is sent\n";

@@ -18,6 +18,7 @@
 
 #include "Parc/Parc.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -184,6 +185,7 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
           collectLayouts(compilation.module(), options.microBatches);
       if (compilation.keepExact && hasRings(compilation.module()))
         compilation.exact = compilation.module().clone();
+      compilation.contextWork = contextWork(compilation.module());
     }
     return success(dumper.dump(phase, compilation.module()));
   };
@@ -340,6 +342,12 @@ void mlir::parc::driver::printSummary(Session &session,
                "layers on pp: " + listText(compilation.layersPerStage()),
                roles ? std::to_string(roles) + " roles" : "");
   }
+  if (const std::optional<ContextWork> &work = compilation.contextWork)
+    reportLine(os, "context",
+               "cp=" + withCommas(d.size("cp")) + " " + d.contextKind.value +
+                   (work->folded ? ", balanced" : ", contiguous") +
+                   ": attention's work max/mean " +
+                   llvm::formatv("{0:F2}", work->maxOverMean).str());
   std::vector<std::string> uneven = unevenTexts(compilation.layouts);
   if (!uneven.empty()) {
     size_t shown = std::min<size_t>(uneven.size(), 3);

@@ -216,15 +216,15 @@ static Findings tryChanges(Session &session, Compilation &compilation,
 static void printFindings(raw_ostream &os, const Findings &findings) {
   constexpr size_t kMostChanges = 3;
   for (const ChangeResult &result :
-       ArrayRef(findings.better).take_front(kMostChanges))
-    reportLine(
-        os, "change",
-        result.change.text + ": " +
-            (result.here == 0
-                 ? "nothing is sent here"
-                 : bytesText(findings.here) + " -> " + bytesText(result.here)) +
-            " a step",
-        "all: " + bytesText(findings.all) + " -> " + bytesText(result.all));
+       ArrayRef(findings.better).take_front(kMostChanges)) {
+    std::string here = "nothing is sent here";
+    if (result.here > 0)
+      here = bytesText(findings.here) + " -> " + bytesText(result.here) +
+             " a step";
+    reportLine(os, "change", result.change.text + ": " + here,
+               "all: " + bytesText(findings.all) + " -> " +
+                   bytesText(result.all));
+  }
   if (findings.better.empty() && !findings.tried.empty())
     reportLine(os, "change",
                "none of these sends less here: " +

@@ -62,7 +62,15 @@ mlir::parc::driver::smallChanges(const Declaration &declaration,
       if (halved == doubled || !used || declaration.size(halved) % 2 != 0)
         continue;
       std::string mesh = exchanged(declaration.mesh.value, halved, doubled);
-      add("--mesh " + mesh, {{"mesh", mesh}});
+      // As many sequences in a micro-batch as before.
+      int64_t m = declaration.microBatches.value;
+      if (doubled == "dp")
+        m = std::max<int64_t>(1, m / 2);
+      else if (halved == "dp")
+        m *= 2;
+      std::string count = std::to_string(m);
+      add("--mesh " + mesh + " --micro-batches " + count,
+          {{"mesh", mesh}, {"micro-batches", count}});
     }
   if (declaration.size("cp") > 1)
     for (StringRef kind : {"all-gather", "ring", "ulysses"})

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "NN/NN.h"
+#include "NN/NNFold.h"
 #include "parc/Analysis/ClassGraph.h"
 #include "parc/Transforms/Passes.h"
 
@@ -103,15 +103,14 @@ void SequenceFold::foldInputs(StepOp step) {
   auto builder = OpBuilder::atBlockBegin(&block);
   for (BlockArgument input : block.getArguments()) {
     Value folded = input;
+    SmallPtrSet<Operation *, 2> folds;
     forEachDim(input, [&](unsigned dim) {
-      if (dim > 0)
-        folded = nn::FoldOp::create(builder, input.getLoc(), input.getType(),
-                                    folded, dim, parts);
+      if (dim == 0)
+        return;
+      folded = nn::fold(builder, input.getLoc(), folded, dim, parts);
+      folds.insert(folded.getDefiningOp());
     });
-    if (folded != input)
-      input.replaceUsesWithIf(folded, [](OpOperand &use) {
-        return !isa<nn::FoldOp>(use.getOwner());
-      });
+    input.replaceAllUsesExcept(folded, folds);
   }
 }
 

@@ -70,6 +70,26 @@ static StringAttr originIn(Operation *op, StringAttr axis,
   return nullptr;
 }
 
+/// Who placed an axis that a stored sum is partial over: looked up where the
+/// sum is added to.
+static StringAttr originOfSlot(Operation *op, StringAttr axis,
+                               const Propagation &propagation) {
+  auto load = dyn_cast_if_present<LoadOp>(op);
+  auto step = load ? load->getParentOfType<StepOp>() : StepOp();
+  StringAttr found;
+  if (step)
+    step.getMicro().walk([&](AccumulateOp add) {
+      if (add.getParam() != load.getParam() || add.getSlot() != load.getSlot())
+        return WalkResult::advance();
+      Value value = add.getInput();
+      while (auto reshard = value.getDefiningOp<ReshardOp>())
+        value = reshard.getInput();
+      found = originIn(value.getDefiningOp(), axis, propagation);
+      return found ? WalkResult::interrupt() : WalkResult::advance();
+    });
+  return found;
+}
+
 /// What is moved, by the model's names: a parameter with its slot, or what an
 /// op computes.
 static std::string valueName(OpOperand &operand) {
@@ -106,8 +126,9 @@ WhyAttr mlir::parc::whyOf(OpOperand &operand, StringRef text, ShardingAttr from,
       add(StringAttr::get(axis.getContext(), "zero shares training state out "
                                              "over " +
                                                  wholeAxis(axis)));
-    if (had && !add(propagation.originOf(value, axis)))
-      add(originIn(producer, axis, propagation));
+    if (had && !add(propagation.originOf(value, axis)) &&
+        !add(originIn(producer, axis, propagation)))
+      add(originOfSlot(producer, axis, propagation));
     if (has)
       add(originIn(operand.getOwner(), axis, propagation));
   }

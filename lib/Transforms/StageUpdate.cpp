@@ -75,6 +75,18 @@ bool UpdatePlan::addsUp(Operation *op) const {
   });
 }
 
+/// The reason of a sum that is now partial over stages too; what it sends is
+/// counted anew.
+static WhyAttr withStages(WhyAttr why) {
+  ShardingAttr from = why.getFrom();
+  if (!from)
+    return why;
+  SmallVector<StringAttr> partial(from.getPartial());
+  partial.push_back(StringAttr::get(why.getContext(), kStageAxis));
+  return why.withMove(from.withPartial(ReductionKind::Sum, partial),
+                      why.getTo(), std::nullopt);
+}
+
 LogicalResult UpdatePlan::visitOther(Operation *op) {
   SmallVector<int64_t> common;
   bool differ = false, partial = false;
@@ -153,6 +165,7 @@ LogicalResult UpdatePlan::visit(Operation *op) {
                                   reduce.getAxes().end());
       axes.push_back(StringAttr::get(op->getContext(), kStageAxis));
       reduce.setAxesAttr(ArrayAttr::get(op->getContext(), axes));
+      reduce.setWhyAttr(withStages(reduce.getWhyAttr()));
       return success();
     }
   }

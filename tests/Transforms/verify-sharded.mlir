@@ -55,3 +55,21 @@ parc.step @train inputs ["x"] micro {
   parc.yield %zero, %zero : tensor<f64, #parc.sharding<[]>>, tensor<f64, #parc.sharding<[]>>
 } update {
 }
+
+// -----
+
+// Slots dealt out on one order of axes mean nothing on another.
+parc.mesh ["dp", "cp"] sizes [2, 2]
+// expected-remark @+1 {{the sharded phase does not hold}}
+parc.step @train inputs ["ids"] micro {
+^bb0(%ids: tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>>):
+  %x = tensor.empty() : tensor<4x8x6xf32, #parc.sharding<[{"dp"}, {"cp"}, {}]>>
+  // expected-note @+1 {{the places are made here}}
+  %q, %slot = nn.dispatch %x, %ids : tensor<4x8x6xf32, #parc.sharding<[{"dp"}, {"cp"}, {}]>>, tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>> -> tensor<8x64x6xf32, #parc.sharding<[{}, {"dp", "cp"}, {}]>>, tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>>
+  %r = parc.reshard %q why "other order" : tensor<8x64x6xf32, #parc.sharding<[{}, {"dp", "cp"}, {}]>> -> tensor<8x64x6xf32, #parc.sharding<[{}, {"cp", "dp"}, {}]>>
+  // expected-error @+1 {{'nn.combine' reads places that 'nn.dispatch' gave where the set is split over {dp, cp}, but has it split over {cp, dp}; remove the constraint that moves them}}
+  %y = nn.combine %r, %ids, %slot : tensor<8x64x6xf32, #parc.sharding<[{}, {"cp", "dp"}, {}]>>, tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>>, tensor<4x8x2xi64, #parc.sharding<[{"dp"}, {"cp"}, {}]>> -> tensor<4x8x6xf32, #parc.sharding<[{"dp"}, {"cp"}, {}]>>
+  %zero = arith.constant dense<0.0> : tensor<f32, #parc.sharding<[]>>
+  parc.yield %zero, %zero : tensor<f32, #parc.sharding<[]>>, tensor<f32, #parc.sharding<[]>>
+} update {
+}

@@ -21,7 +21,7 @@ parc.step @train inputs ["tokens"] micro {
 ^bb0(%tokens: tensor<4x5xi64>):
   // ONE: %[[W:.*]] = parc.load @w : tensor<3x5xf64, #parc.sharding<[{}, {}]>>
   // THREE: %[[P:.*]] = parc.load @w : tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
-  // THREE: %[[W:.*]] = parc.reshard %[[P]] why "w is stored in parts over dp" : {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
+  // THREE: %[[W:.*]] = parc.reshard %[[P]] why <"w is stored in parts over dp" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
   // THREE: nn.embedding %{{.*}}, %[[W]]
   %w = parc.load @w : tensor<3x5xf64>
   %x = nn.embedding %tokens, %w : tensor<4x5xi64>, tensor<3x5xf64> -> tensor<4x5x5xf64>
@@ -29,21 +29,21 @@ parc.step @train inputs ["tokens"] micro {
   %g = nn.embedding_grad %tokens, %x : tensor<4x5xi64>, tensor<4x5x5xf64> -> tensor<3x5xf64>
   // Whole and still a sum under ZeRO 1, reduced into parts at once under 2.
   // ONE: parc.accumulate @w, %{{.*}} : tensor<3x5xf64, #parc.sharding<[{}, {}], partial sum {"dp"}>>
-  // TWO: %[[G:.*]] = parc.reshard {{.*}} why "nn.embedding_grad leaves a sum of which w keeps parts over dp" {{.*}} partial sum {"dp"}>> -> tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
+  // TWO: %[[G:.*]] = parc.reshard {{.*}} why <"nn.embedding_grad leaves a sum of which w keeps parts over dp" {{.*}} partial sum {"dp"}>> -> tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
   // TWO: parc.accumulate @w, %[[G]] :
   parc.accumulate @w, %g slot "grad" : tensor<3x5xf64>
   parc.yield %s, %s : tensor<f64>, tensor<f64>
 } scalars ["lr"] results ["norm"] update {
 ^bb0(%loss: tensor<f64>, %count: tensor<f64>, %lr: tensor<f64>):
   // ONE: %[[SUM:.*]] = parc.load @w slot "grad" : tensor<3x5xf64, #parc.sharding<[{}, {}], partial sum {"dp"}>>
-  // ONE: %[[PART:.*]] = parc.reshard %[[SUM]] why "the state of w lies in parts over dp" : {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
+  // ONE: %[[PART:.*]] = parc.reshard %[[SUM]] why <"the state of w lies in parts over dp" of "w.grad" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
   // ONE: nn.sum_squares %[[PART]] : {{.*}} -> tensor<f64, #parc.sharding<[], partial sum {"dp"}>>
   %grad = parc.load @w slot "grad" : tensor<3x5xf64>
   %norm = nn.sum_squares %grad : tensor<3x5xf64> -> tensor<f64>
   %value = parc.load @w : tensor<3x5xf64>
   // ALL: %[[NEXT:.*]] = arith.subf {{.*}} : tensor<3x5xf64, #parc.sharding<[{}, {}], flat {"dp"}>>
   %next = arith.subf %value, %grad : tensor<3x5xf64>
-  // ONE: %[[GOT:.*]] = parc.reshard %[[NEXT]] why "w is used whole, its state lies in parts over dp" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
+  // ONE: %[[GOT:.*]] = parc.reshard %[[NEXT]] why <"w is used whole, its state lies in parts over dp" {{.*}} -> tensor<3x5xf64, #parc.sharding<[{}, {}]>>
   // ONE: parc.store @w, %[[GOT]]
   // THREE: parc.store @w, %[[NEXT]]
   parc.store @w, %next : tensor<3x5xf64>

@@ -278,8 +278,7 @@ TEST_F(BugReport, BR15_GradientOfAnEmbedding) {
   EXPECT_LT(used.size(), 64u);
   for (int64_t row = 0; row < 64; ++row)
     for (int64_t column = 0; column < 8; ++column)
-      EXPECT_EQ(grad->floats()[row * 8 + column].v != 0,
-                used.count(row) == 1);
+      EXPECT_EQ(grad->floats()[row * 8 + column].v != 0, used.count(row) == 1);
 }
 
 TEST_F(BugReport, BR19_VocabulariesThatDoNotDivide) {

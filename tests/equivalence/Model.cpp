@@ -25,7 +25,7 @@ const Sizes &mlir::parc::equiv::evenSizes() {
   static const Sizes sizes = {
       {'B', 6},  {'S', 6},  {'T', 6}, {'K', 6}, {'N', 12}, {'V', 12},
       {'G', 6},  {'H', 12}, {'D', 4}, {'F', 2}, {'E', 2},  {'Z', 24},
-      {'M', 36}, {'1', 1},  {'X', 6}, {'C', 2}, {'Q', 36}};
+      {'M', 36}, {'1', 1},  {'X', 6}, {'C', 2}, {'Q', 72}};
   return sizes;
 }
 
@@ -33,7 +33,7 @@ const Sizes &mlir::parc::equiv::unevenSizes() {
   static const Sizes sizes = {
       {'B', 7},  {'S', 8},  {'T', 8}, {'K', 9}, {'N', 10}, {'V', 11},
       {'G', 7},  {'H', 14}, {'D', 4}, {'F', 2}, {'E', 3},  {'Z', 28},
-      {'M', 72}, {'1', 1},  {'X', 6}, {'C', 2}, {'Q', 56}};
+      {'M', 72}, {'1', 1},  {'X', 6}, {'C', 2}, {'Q', 113}};
   return sizes;
 }
 

@@ -375,7 +375,7 @@ std::vector<Subject> MutationTest::subjects() {
   experts.options.sequenceParallel = true;
   experts.options.expertAxes = {"cp"};
   list.push_back(
-      subject("experts on 2x2x2", imported(2, 8), experts, "tp", "cp"));
+      subject("experts on 2x2x2", imported(4, 8), experts, "tp", "cp"));
   // Two ranks a key head.
   Plan heads = {{{"tp", 4}, {"cp", 2}}, 1, "1f1b", true};
   list.push_back(subject("four ranks, two key heads", imported(1, 8), heads,
@@ -384,7 +384,13 @@ std::vector<Subject> MutationTest::subjects() {
   exchange.options.contextKind = ContextKind::Ulysses;
   exchange.options.expertAxes = {"dp", "cp"};
   list.push_back(
-      subject("exchanged heads on 2x2", imported(4, 6), exchange, "cp", "dp"));
+      subject("exchanged heads on 2x2", imported(4, 8), exchange, "cp", "dp"));
+  Plan flat = {{{"tp", 2}, {"dp", 2}}, 2, "1f1b", true};
+  flat.zero = 2;
+  list.push_back(subject("ZeRO 2 on 2x2", stackModelText(), flat, "tp", "dp"));
+  Plan gathered = {{{"cp", 2}, {"dp", 2}}, 1, "1f1b", true};
+  list.push_back(
+      subject("gathered keys on 2x2", imported(4, 8), gathered, "cp", "dp"));
   return list;
 }
 
@@ -405,6 +411,13 @@ static bool spansStages(Operation *op) {
   auto reduce = dyn_cast<AllReduceOp>(op);
   return reduce && llvm::is_contained(reduce.getAxes(),
                                       StringAttr::get(op->getContext(), "pp"));
+}
+
+static std::string printed(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os, OpPrintingFlags().skipRegions());
+  return text;
 }
 
 /// Sets of ops to be broken together, as indices of a walk.
@@ -439,8 +452,8 @@ TEST_F(MutationTest, EveryWrongProgramIsSeen) {
   for (const Mutation &mutation : mutations()) {
     unsigned made = 0, seen = 0;
     for (Subject &subject : all) {
-      // Twelve of a kind in a subject are enough.
-      unsigned left = 12;
+      // Eight of a kind in a subject are enough.
+      unsigned left = 8;
       std::vector<Operation *> ops = opsOf(*subject.staged);
       for (const auto &group : groupsOf(*subject.staged)) {
         Operation *original = ops[group.front()];
@@ -457,7 +470,8 @@ TEST_F(MutationTest, EveryWrongProgramIsSeen) {
         bool dead = killed(*clone, subject);
         seen += dead;
         EXPECT_TRUE(dead) << mutation.name << " survives in " << subject.name
-                          << " at " << describe(original);
+                          << " at " << describe(original) << ": "
+                          << printed(original);
       }
     }
     llvm::outs() << mutation.name << ": " << seen << " of " << made

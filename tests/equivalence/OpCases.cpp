@@ -63,7 +63,7 @@ static std::string keyOf(Operation *op) {
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))
       os << " " << type.getRank();
   for (NamedAttribute attr : op->getAttrs())
-    if (attr.getName() == "window" ||
+    if (attr.getName() == "window" || attr.getName() == "scope" ||
         isa<UnitAttr, FloatAttr, ArrayAttr, DenseI64ArrayAttr>(attr.getValue()))
       os << " " << attr.getName().getValue() << "=" << attr.getValue();
   for (Region &region : op->getRegions())

@@ -14,6 +14,7 @@
 #define PARC_DRIVER_COMPILATION_H
 
 #include "parc/Driver/Comms.h"
+#include "parc/Driver/ContextWork.h"
 #include "parc/Driver/Declaration.h"
 #include "parc/Driver/Layouts.h"
 #include "parc/Driver/ModelInput.h"
@@ -47,6 +48,7 @@ struct Compilation {
   Phase phase = Phase::Model;
   /// Of the sharded phase.
   LayoutReport layouts;
+  std::optional<ContextWork> contextWork;
   /// Keep a copy of the differentiated phase: the unpartitioned program.
   bool keepUnpartitioned = false;
   OwningOpRef<ModuleOp> unpartitioned;

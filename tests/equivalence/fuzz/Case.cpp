@@ -139,6 +139,15 @@ Case mlir::parc::fuzz::randomCase(uint64_t seed) {
       sizes.hidden = sizes.heads * sizes.headDim;
   }
   sizes.ffn = std::max(sizes.ffn, drawn.tp);
+  // ZeRO 3 splits every parameter, the smallest too.
+  if (drawn.zero == 3) {
+    int64_t parts = drawn.dp * drawn.cp;
+    sizes.hidden = std::max(sizes.hidden, parts);
+    sizes.headDim = std::max(sizes.headDim, parts + parts % 2);
+    sizes.ffn = std::max(sizes.ffn, parts * drawn.tp);
+    if (drawn.architecture == "gpt2")
+      sizes.hidden = sizes.heads * sizes.headDim;
+  }
   // An expert has room for a token of each sequence.
   while (3 * sizes.sequence * sizes.perToken < 2 * sizes.experts)
     ++sizes.sequence;
@@ -208,8 +217,9 @@ static void addAttention(const Case &given, llvm::json::Object &config) {
     config["head_dim"] = sizes.headDim;
     return;
   }
-  config["q_lora_rank"] = 3;
-  config["kv_lora_rank"] = 2;
+  int64_t parts = given.zero == 3 ? given.dp * given.cp : 1;
+  config["q_lora_rank"] = std::max<int64_t>(3, parts);
+  config["kv_lora_rank"] = std::max<int64_t>(2, parts);
   config["qk_nope_head_dim"] = 2;
   config["qk_rope_head_dim"] = 2;
   config["v_head_dim"] = sizes.headDim - 1;

@@ -34,7 +34,7 @@ namespace {
 
 /// Which seeds to run, and how.
 struct Campaign {
-  uint64_t from = 0, count = 2400, threads = 2, seconds = 0;
+  uint64_t from = 0, count = 2200, threads = 2, seconds = 0;
   bool show = false;
 };
 
@@ -210,7 +210,7 @@ TEST(Fuzz, PartitionedIsWhole) {
   EXPECT_TRUE(tally.wrong.empty());
   if (campaign.count < Campaign().count)
     return;
-  EXPECT_GE(tally.equal, campaign.seconds ? 1 : campaign.count * 5 / 6);
+  EXPECT_GE(tally.equal, campaign.seconds ? 1 : 2000);
   EXPECT_GE(tally.uneven * 4, tally.equal);
   for (const std::string &pair : tally.missing())
     ADD_FAILURE() << "no case has " << pair;

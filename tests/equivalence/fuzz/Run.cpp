@@ -106,7 +106,7 @@ static bool isReason(StringRef errors) {
        {"more parts than units", "conflicting shardings of one value",
         "would be partial by two kinds of reduction",
         "a value that is split over micro-batches is needed whole",
-        "exchanges the sequence for heads", "expected at most 1 valid label",
+        "exchanges the sequence for heads", "cannot split parameter",
         "is already to be laid out otherwise"})
     if (errors.contains(reason))
       return true;

@@ -8,9 +8,6 @@ divides. `check` says whether each pair of features meets in some plan.
 import itertools
 import sys
 
-# Plans with one of these words wait for the feature.
-PENDING = ["--zero"]
-
 ALONE = [
     "tp=1",
     "tp=2",
@@ -128,7 +125,7 @@ def plans(experts):
     if experts:
         # Parts of a sequence that are unequal need longer queues.
         every = [f"{plan} --moe-buffer-factor 8" for plan in every + EXPERTS]
-    return [p for p in every if not any(word in p for word in PENDING)]
+    return every
 
 
 def features(plan):

@@ -1,0 +1,39 @@
+//===- ContextWork.h - Attention's work over context ranks ------*- C++ -*-===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// How evenly the ranks of a context group share attention's work: the visible
+/// (query, key) pairs of each, counted from the layouts and the order of the
+/// sequence in the sharded program.
+///
+//===----------------------------------------------------------------------===//
+
+#ifndef PARC_DRIVER_CONTEXTWORK_H
+#define PARC_DRIVER_CONTEXTWORK_H
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+
+namespace mlir::parc::driver {
+
+/// Of the attention whose work is shared the least evenly.
+struct ContextWork {
+  /// Pairs on the rank that has most, over the mean of the ranks; 1 is even.
+  double maxOverMean = 1;
+  /// The sequence was folded, so that each rank has both ends of it.
+  bool folded = false;
+};
+
+/// Counts the pairs in a module of the sharded phase, of sequences whose
+/// positions run from 0: queries and heads are taken as they are split on cp.
+/// None where nothing attends or cp has one rank.
+std::optional<ContextWork> contextWork(ModuleOp module);
+
+} // namespace mlir::parc::driver
+
+#endif // PARC_DRIVER_CONTEXTWORK_H
