@@ -283,7 +283,12 @@ static const DimFactors *findExchange(const ClassedOp &classed,
 bool mlir::parc::needsWhole(const ClassedOp &classed,
                             ArrayRef<DimClass> sequences,
                             ArrayRef<DimClass> data) {
-  // What has no dimension but those of the inputs is small, and is gathered.
+  // What reads numbers of things only, as a choice of experts, is small, and so
+  // is what has no dimension but those of the inputs: it is gathered.
+  if (llvm::none_of(classed.op->getOperandTypes(), [](Type type) {
+        return isa<FloatType>(getElementTypeOrSelf(type));
+      }))
+    return false;
   bool hasOther = llvm::any_of(classed.classes, [&](DimClass cls) {
     return cls != kNoClass && !llvm::is_contained(data, cls);
   });

@@ -272,7 +272,8 @@ static bool startsAtNeighbour(Operation *op, const Subject &) {
 
 static Break onOtherAxis() {
   return [](Operation *op, const Subject &subject) {
-    return !isZero(op->getOperand(0)) && swapAxis(op, "axes", subject);
+    return !op->use_empty() && !isZero(op->getOperand(0)) &&
+           swapAxis(op, "axes", subject);
   };
 }
 
