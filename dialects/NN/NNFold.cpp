@@ -48,7 +48,7 @@ FailureOr<OpFactors> FoldOp::getFactors() {
 
 namespace {
 struct NNFoldInterface : FoldDialectInterface {
-  using FoldDialectInterface::FoldDialectInterface;
+  explicit NNFoldInterface(Dialect *dialect) : FoldDialectInterface(dialect) {}
   Value fold(OpBuilder &builder, Location loc, Value input, int64_t dim,
              int64_t parts) const override {
     return FoldOp::create(builder, loc, input.getType(), input, dim, parts);
