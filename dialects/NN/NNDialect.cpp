@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NN/NN.h"
+#include "NN/NNFold.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -52,4 +53,5 @@ void NNDialect::initialize() {
 #define GET_OP_LIST
 #include "NN/NNOps.cpp.inc"
       >();
+  addFoldInterface(*this);
 }

@@ -14,6 +14,7 @@
 #include "NN/NN.h"
 #include "NN/NNBuilders.h"
 #include "NN/NNVerify.h"
+#include "Parc/FoldInterface.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -45,9 +46,18 @@ FailureOr<OpFactors> FoldOp::getFactors() {
   return factors;
 }
 
-Value nn::fold(OpBuilder &builder, Location loc, Value input, int64_t dim,
-               int64_t parts) {
-  return FoldOp::create(builder, loc, input.getType(), input, dim, parts);
+namespace {
+struct NNFoldInterface : FoldDialectInterface {
+  explicit NNFoldInterface(Dialect *dialect) : FoldDialectInterface(dialect) {}
+  Value fold(OpBuilder &builder, Location loc, Value input, int64_t dim,
+             int64_t parts) const override {
+    return FoldOp::create(builder, loc, input.getType(), input, dim, parts);
+  }
+};
+} // namespace
+
+void nn::addFoldInterface(NNDialect &dialect) {
+  dialect.addInterfaces<NNFoldInterface>();
 }
 
 /// As foldedIndex of the pipeline library, in index arithmetic.

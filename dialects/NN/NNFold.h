@@ -1,4 +1,4 @@
-//===- NNFold.h - The order of the sequence -------------------*- C++ -*-===//
+//===- NNFold.h - The dialect folds sequences -----------------*- C++ -*-===//
 //
 // Part of parc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,21 +6,19 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Folding for those who do not see the dialect's ops.
+/// Registration of nn.fold with those who do not know the dialect.
 ///
 //===----------------------------------------------------------------------===//
 
 #ifndef PARC_DIALECTS_NN_NNFOLD_H
 #define PARC_DIALECTS_NN_NNFOLD_H
 
-#include "mlir/IR/Builders.h"
-
 namespace mlir::nn {
 
-/// `input`, a tensor of integers, folded along `dim` for `parts` parts by an op
-/// of its own (nn.fold).
-Value fold(OpBuilder &builder, Location loc, Value input, int64_t dim,
-           int64_t parts);
+class NNDialect;
+
+/// Gives the dialect its FoldDialectInterface.
+void addFoldInterface(NNDialect &dialect);
 
 } // namespace mlir::nn
 

@@ -183,9 +183,9 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
     if (phase == Phase::Sharded) {
       compilation.layouts =
           collectLayouts(compilation.module(), options.microBatches);
+      compilation.contextWork = contextWork(compilation.module());
       if (compilation.keepExact && hasRings(compilation.module()))
         compilation.exact = compilation.module().clone();
-      compilation.contextWork = contextWork(compilation.module());
     }
     return success(dumper.dump(phase, compilation.module()));
   };
@@ -344,7 +344,7 @@ void mlir::parc::driver::printSummary(Session &session,
   }
   if (const std::optional<ContextWork> &work = compilation.contextWork)
     reportLine(os, "context",
-               "cp=" + withCommas(d.size("cp")) + " " + d.contextKind.value +
+               "cp=" + withCommas(d.size("cp")) + " " + work->kind +
                    (work->folded ? ", balanced" : ", contiguous") +
                    ": attention's work max/mean " +
                    llvm::formatv("{0:F2}", work->maxOverMean).str());

@@ -45,7 +45,25 @@ public:
            unevenness(2, [](int64_t) { return int64_t(1); });
   }
 
+  /// How the queries meet all keys.
+  StringRef kind(nn::AttentionOp op) const {
+    auto ring = dyn_cast<RingOpInterface>(op.getOperation());
+    if (ring && ring.getRingAxes())
+      return "ring";
+    return mine(2).empty() ? "all-gather" : "ulysses";
+  }
+
 private:
+  /// The axes of cp that dimension `dim` of the queries is split on.
+  SmallVector<StringAttr> mine(unsigned dim) const {
+    SmallVector<StringAttr> result;
+    if (ShardingAttr sharding = getSharding(type))
+      for (StringAttr axis : sharding.getDims()[dim].getAxes())
+        if (llvm::is_contained(cp, axis))
+          result.push_back(axis);
+    return result;
+  }
+
   /// The keys that the query at place `place` of the sequence sees.
   int64_t visible(int64_t place) const {
     if (!causal)
@@ -62,13 +80,8 @@ private:
     ShardingAttr sharding = getSharding(type);
     if (!sharding)
       return 1;
-    DimShardingAttr split = sharding.getDims()[dim];
-    SmallVector<StringAttr> mine;
-    for (StringAttr axis : split.getAxes())
-      if (llvm::is_contained(cp, axis))
-        mine.push_back(axis);
-    int64_t parts = axes.product(mine);
-    int64_t grain = static_cast<int64_t>(split.getGrain());
+    int64_t parts = axes.product(mine(dim));
+    int64_t grain = static_cast<int64_t>(sharding.getDims()[dim].getGrain());
     GrainedDim cut{type.getDimSize(dim), grain};
     int64_t most = 0, all = 0;
     for (int64_t part = 0; part < parts; ++part) {
@@ -105,6 +118,7 @@ std::optional<ContextWork> mlir::parc::driver::contextWork(ModuleOp module) {
       Shares shares(op, axes, fold ? fold.getInt() : 1);
       if (!result)
         result.emplace();
+      result->kind = shares.kind(op).str();
       result->maxOverMean = std::max(result->maxOverMean, shares.maxOverMean());
       result->folded = fold != nullptr;
     });

@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "NN/NNFold.h"
+#include "Parc/FoldInterface.h"
 #include "parc/Analysis/ClassGraph.h"
 #include "parc/Transforms/Passes.h"
 
@@ -54,6 +54,7 @@ private:
   ModuleOp module;
   ClassGraph graph;
   int64_t parts;
+  const FoldDialectInterface *folder = nullptr;
   llvm::SmallSetVector<DimClass, 2> sequences;
 };
 
@@ -107,7 +108,7 @@ void SequenceFold::foldInputs(StepOp step) {
     forEachDim(input, [&](unsigned dim) {
       if (dim == 0)
         return;
-      folded = nn::fold(builder, input.getLoc(), folded, dim, parts);
+      folded = folder->fold(builder, input.getLoc(), folded, dim, parts);
       folds.insert(folded.getDefiningOp());
     });
     input.replaceAllUsesExcept(folded, folds);
@@ -115,7 +116,10 @@ void SequenceFold::foldInputs(StepOp step) {
 }
 
 void SequenceFold::run() {
-  if (!isWorthIt())
+  for (Dialect *dialect : module.getContext()->getLoadedDialects())
+    if (auto *found = dialect->getRegisteredInterface<FoldDialectInterface>())
+      folder = found;
+  if (!folder || !isWorthIt())
     return;
   if (failed(tellOps(parts))) {
     // What was told before is taken back; the order stays natural.

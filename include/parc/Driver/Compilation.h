@@ -48,6 +48,7 @@ struct Compilation {
   Phase phase = Phase::Model;
   /// Of the sharded phase.
   LayoutReport layouts;
+  /// How cp shares attention; none without cp.
   std::optional<ContextWork> contextWork;
   /// Keep a copy of the differentiated phase: the unpartitioned program.
   bool keepUnpartitioned = false;

@@ -18,11 +18,14 @@
 #include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
+#include <string>
 
 namespace mlir::parc::driver {
 
 /// Of the attention whose work is shared the least evenly.
 struct ContextWork {
+  /// As `--cp-kind` names it, told from the op's layout.
+  std::string kind;
   /// Pairs on the rank that has most, over the mean of the ranks; 1 is even.
   double maxOverMean = 1;
   /// The sequence was folded, so that each rank has both ends of it.

@@ -13,7 +13,6 @@
 #ifndef PARC_TRANSFORMS_PASSES_H
 #define PARC_TRANSFORMS_PASSES_H
 
-#include "NN/NN.h"
 #include "Parc/Parc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -70,7 +70,6 @@ def BalanceSequence : Pass<"parc-balance-sequence", "ModuleOp"> {
     %t = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>
     ```
   }];
-  let dependentDialects = ["::mlir::nn::NNDialect"];
 }
 
 def Shard : Pass<"parc-shard", "ModuleOp"> {

@@ -147,6 +147,7 @@ private:
   void printGroups();
   void printParams();
   std::string flatText(rt::ParamOp param) const;
+  bool isTrained(rt::ParamOp param) const;
   LogicalResult printInputs();
   void printSchedule();
   void printTables();
@@ -254,11 +255,25 @@ std::string TablePrinter::flatText(rt::ParamOp param) const {
   return std::to_string(slots) + ", " + (axes ? names.axes(axes) : "{}");
 }
 
+/// True where the step makes a gradient for the parameter.
+bool TablePrinter::isTrained(rt::ParamOp param) const {
+  return llvm::any_of(names.roles, [&](rt::RoleOp role) {
+    return role
+        .walk([&](rt::AccumulateOp accumulate) {
+          return accumulate.getParam() == param.getSymName()
+                     ? WalkResult::interrupt()
+                     : WalkResult::advance();
+        })
+        .wasInterrupted();
+  });
+}
+
 void TablePrinter::printParams() {
   os << "\n// Name in checkpoints; type; dimensions: size, grain, axes that "
         "part it; the\n// checkpoint's tensor and the box in it; layers; first "
         "value; first stage; slots\n// whose elements are cut further, and the "
-        "axes that cut them.\nconstexpr ParamRow params[] = {\n";
+        "axes that cut them; whether it has a gradient.\nconstexpr ParamRow "
+        "params[] = {\n";
   for (rt::ParamOp param : names.params) {
     auto type = cast<RankedTensorType>(param.getType());
     bool normal = param.getStd().has_value();
@@ -278,7 +293,8 @@ void TablePrinter::printParams() {
        << (normal ? "Init::normal, " : "Init::constant, ")
        << number(FloatAttr::get(Float64Type::get(type.getContext()), value))
        << ", " << static_cast<int64_t>(param.getFirstStage()) << ",\n     "
-       << flatText(param) << "},\n";
+       << flatText(param) << ", " << (isTrained(param) ? "true" : "false")
+       << "},\n";
   }
   os << "};\n";
 }

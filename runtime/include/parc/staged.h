@@ -63,6 +63,7 @@ struct ParamRow {
   /// dimensions leave; these axes cut them.
   uint64_t flatSlots;
   AxisList flat;
+  bool trained; ///< Has a gradient.
 
   bool isFlat(int slot) const { return flatSlots >> slot & 1; }
 };

@@ -205,6 +205,8 @@ void StagedWorker::addPieces(int param, int64_t layer, int slot, char *data,
 std::vector<Piece> StagedWorker::pieces(int slot, Values *scaled) {
   std::vector<Piece> result;
   for (int param : used) {
+    if (scaled && !tables.params[param].trained)
+      continue;
     LayerRange range = layersOf(param);
     int held = scaled ? gradSlotOf(param) : slot;
     for (int64_t layer = range.begin; layer < range.end; ++layer) {
