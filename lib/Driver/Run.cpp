@@ -188,7 +188,7 @@ template <class T> int Run::train(double tolerance, bool shows) {
       compilation.declaration, tokens, options);
   DiagnosticBridge bridge(&session.context, session.reporter, "run");
   auto fault = [&] {
-    return session.reporter.hadError() ? kNotEqual : kInternal;
+    return session.reporter.hadError() ? kWrong : kInternal;
   };
   if (failed(runner.start(*values)))
     return kWrong;
