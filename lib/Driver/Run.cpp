@@ -187,9 +187,7 @@ template <class T> int Run::train(double tolerance, bool shows) {
        exact ? compilation.exactModule() : compilation.module()},
       compilation.declaration, tokens, options);
   DiagnosticBridge bridge(&session.context, session.reporter, "run");
-  auto fault = [&] {
-    return session.reporter.hadError() ? kWrong : kInternal;
-  };
+  auto fault = [&] { return session.reporter.hadError() ? kWrong : kInternal; };
   if (failed(runner.start(*values)))
     return kWrong;
   for (int64_t step = 1; step <= options.steps; ++step) {

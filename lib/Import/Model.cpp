@@ -262,9 +262,8 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << text(routing.capacityFactor)
-        << " x " << batch.sequence << " tokens x " << experts.perToken
-        << " choices / " << experts.count
+        << text(routing.capacityFactor) << " x " << batch.sequence
+        << " tokens x " << experts.perToken << " choices / " << experts.count
         << " experts; raise --capacity-factor or --seq";
     return failure();
   }

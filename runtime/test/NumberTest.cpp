@@ -93,8 +93,8 @@ TEST(Part, ListsAreBoxes) {
         for (int64_t i = 0; i < box.size[0]; ++i)
           for (int64_t j = 0; j < box.size[1]; ++j)
             for (int64_t k = 0; k < box.size[2]; ++k)
-              EXPECT_EQ((box.lo[0] + i) * 20 + (box.lo[1] + j) * 5 +
-                            box.lo[2] + k,
+              EXPECT_EQ((box.lo[0] + i) * 20 + (box.lo[1] + j) * 5 + box.lo[2] +
+                            k,
                         next++);
       }
       EXPECT_EQ(next, first + count);
