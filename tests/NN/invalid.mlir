@@ -639,3 +639,27 @@ func.func @attention_ring_of(%q: tensor<4x6x4x8xf32>, %k: tensor<4x6x2x8xf32>, %
   %0 = nn.attention %q, %k, %k positions(%p, %kp) scale 0.5 ring ["cp"] of [12, 5] : tensor<4x6x4x8xf32>, tensor<4x6x2x8xf32>, tensor<4x6x2x8xf32>, tensor<4x6xi64>, tensor<4x12xi64> -> tensor<4x6x4x8xf32>
   return
 }
+
+// -----
+
+func.func @fold_dim(%tokens: tensor<4x16xi64>) {
+  // expected-error @below {{expected dim below the input's rank 2, got 2}}
+  %0 = nn.fold %tokens dim 2 parts 4 : tensor<4x16xi64>
+  return
+}
+
+// -----
+
+func.func @fold_parts(%tokens: tensor<4x16xi64>) {
+  // expected-error @below {{expected at least one part, got 0}}
+  %0 = nn.fold %tokens dim 1 parts 0 : tensor<4x16xi64>
+  return
+}
+
+// -----
+
+func.func @fold_floats(%x: tensor<4x16xf32>) {
+  // expected-error @below {{expected input of i64}}
+  %0 = nn.fold %x dim 1 parts 2 : tensor<4x16xf32>
+  return
+}

@@ -87,6 +87,13 @@ func.func @attention(%q: tensor<4x16x4x8xf32>, %k: tensor<4x16x2x8xf32>, %p: ten
   return %2#0 : tensor<4x16x4x8xf32>
 }
 
+// CHECK-LABEL: func.func @fold
+func.func @fold(%tokens: tensor<4x16xi64>) -> tensor<4x16xi64> {
+  // CHECK: nn.fold %{{.*}} dim 1 parts 4 : tensor<4x16xi64>
+  %0 = nn.fold %tokens dim 1 parts 4 : tensor<4x16xi64>
+  return %0 : tensor<4x16xi64>
+}
+
 // CHECK-LABEL: func.func @dropout
 func.func @dropout(%x: tensor<4x?xf32>, %seed: tensor<i64>, %i: index) -> tensor<4x?xf32> {
   // CHECK: nn.dropout %{{.*}} seed %{{.*}} rate 1.000000e-01 site 2 : tensor<4x?xf32>, tensor<i64>

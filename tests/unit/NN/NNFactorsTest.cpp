@@ -133,7 +133,7 @@ static void checkAllFactors(bool dynamic) {
         EXPECT_LT(operand, op->getNumOperands());
     ++count;
   });
-  EXPECT_EQ(count, 22);
+  EXPECT_EQ(count, 23);
 }
 
 TEST(NNFactors, DescribeEveryOp) { checkAllFactors(/*dynamic=*/false); }
