@@ -14,6 +14,7 @@
 #include "RunSteps.h"
 
 #include "NN/NNPasses.h"
+#include "parc/Driver/PlanFile.h"
 #include "parc/Transforms/Passes.h"
 #include "parc/trainer.h"
 #include "llvm/Support/FileSystem.h"
@@ -206,6 +207,21 @@ template <class T> int Run::train(double tolerance, bool shows) {
   return finish(domain, runner.difference(), runner.disagreements(), tolerance);
 }
 
+/// The keys of a plan that were given as flags, as they were given; the mesh
+/// aside.
+static std::string planFlags(const Session &session) {
+  std::string text;
+  for (const KeySpec &key : planKeys()) {
+    const Word *word = session.line.flag(key.name);
+    if (!word || key.name == "mesh")
+      continue;
+    text += " --" + key.name.str();
+    if (key.type != KeyType::Boolean)
+      text += " " + printable(word->text);
+  }
+  return text;
+}
+
 int Run::execute() {
   int code = load();
   if (code == kDone)
@@ -240,7 +256,8 @@ int Run::execute() {
     code = train<::parc::Zp>(0, false);
   if (code == kDone && !session.json && !session.quiet)
     session.out << "\nnext: parc " << compilation.input.typed << " --mesh "
-                << compilation.declaration.mesh.value.str() << " -o out\n";
+                << compilation.declaration.mesh.value.str()
+                << planFlags(session) << " -o out\n";
   return code;
 }
 
