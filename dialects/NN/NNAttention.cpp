@@ -51,12 +51,7 @@ std::string AttentionOp::whyNoRing() {
   return nn::whyNoRing(AttentionView(*this));
 }
 
-void AttentionOp::setRingAxes(ArrayAttr axes) {
-  if (axes)
-    setRingAttr(axes);
-  else
-    removeRingAttr();
-}
+void AttentionOp::setRingAxes(ArrayAttr axes) { setRingAttr(axes); }
 
 ArrayAttr AttentionOp::getRingAxes() { return getRing().value_or(nullptr); }
 
@@ -64,10 +59,8 @@ FailureOr<SmallVector<Value>>
 AttentionOp::expandRing(OpBuilder &builder, int64_t members, bool contract) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   AttentionView view(*this);
-  if (failed(requireGroup(view)))
+  if (failed(requireGroup(view)) || failed(requireRing(view)))
     return failure();
-  if (!view.ringOf)
-    return emitOpError() << "expected `of` of the ring, as the op is local";
   RingAttention ring(b, view, members);
   if (members > 1 && !contract)
     return SmallVector<Value>{ring.forward(getResult().getType())};

@@ -63,12 +63,7 @@ std::string AttentionGradOp::whyNoRing() {
   return nn::whyNoRing(AttentionView(*this));
 }
 
-void AttentionGradOp::setRingAxes(ArrayAttr axes) {
-  if (axes)
-    setRingAttr(axes);
-  else
-    removeRingAttr();
-}
+void AttentionGradOp::setRingAxes(ArrayAttr axes) { setRingAttr(axes); }
 
 ArrayAttr AttentionGradOp::getRingAxes() { return getRing().value_or(nullptr); }
 
@@ -77,10 +72,8 @@ FailureOr<SmallVector<Value>> AttentionGradOp::expandRing(OpBuilder &builder,
                                                           bool contract) {
   ImplicitLocOpBuilder b(getLoc(), builder);
   AttentionView view(*this);
-  if (failed(requireGroup(view)))
+  if (failed(requireGroup(view)) || failed(requireRing(view)))
     return failure();
-  if (!view.ringOf)
-    return emitOpError() << "expected `of` of the ring, as the op is local";
   RingAttention ring(b, view, members);
   if (members > 1 && !contract)
     return ring.backward(getGrad(), getResultTypes());

@@ -92,6 +92,14 @@ void setAttentionOffset(Op op, OpBuilder &builder, unsigned factor,
   op.getHeadStartMutable().assign(heads);
 }
 
+/// Fails where a local op on a ring does not know the whole of its keys.
+inline LogicalResult requireRing(const AttentionView &view) {
+  if (view.ringOf)
+    return success();
+  return view.op->emitOpError()
+         << "expected `of` of the ring, as the op is local";
+}
+
 /// Fails for an op on a ring, which is defined with its transfers only.
 inline LogicalResult requireNoRing(const AttentionView &view) {
   if (!view.ring)

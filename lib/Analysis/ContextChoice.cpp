@@ -53,15 +53,6 @@ LogicalResult mlir::parc::putOnRing(const ClassedOp &classed,
 // Choice
 //===----------------------------------------------------------------------===//
 
-static double runsOf(Operation *op) {
-  double runs = 1;
-  for (Operation *parent = op->getParentOp(); parent;
-       parent = parent->getParentOp())
-    if (auto stack = dyn_cast<StackOp>(parent))
-      runs *= static_cast<double>(stack.getEnd() - stack.getBegin());
-  return runs;
-}
-
 namespace {
 /// Weighs the ways of one module.
 class ContextSearch {

@@ -34,14 +34,6 @@ static bool isPartOfAxis(StringRef name, StringRef axis) {
   return name.consume_front(axis) && name.starts_with(".");
 }
 
-SmallVector<StringRef, 2> mlir::parc::partsOfAxis(MeshOp mesh, StringRef axis) {
-  SmallVector<StringRef, 2> parts;
-  for (auto name : mesh.getAxes().getAsRange<StringAttr>())
-    if (name == axis || isPartOfAxis(name.getValue(), axis))
-      parts.push_back(name.getValue());
-  return parts;
-}
-
 AxisSizes::AxisSizes(ModuleOp module, int64_t microBatches)
     : memory(std::make_shared<ReshardMemory>()) {
   for (MeshOp mesh : module.getOps<MeshOp>()) {

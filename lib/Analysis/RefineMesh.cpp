@@ -27,7 +27,7 @@ static SmallVector<std::pair<StringAttr, int64_t>> partsOf(MeshOp mesh,
   SmallVector<std::pair<StringAttr, int64_t>> parts;
   for (auto [name, size] :
        llvm::zip(mesh.getAxes().getAsRange<StringAttr>(), mesh.getSizes()))
-    if (name.getValue().split('.').first == axis)
+    if (wholeAxis(name.getValue()) == axis)
       parts.push_back({name, size});
   return parts;
 }

@@ -21,7 +21,7 @@ namespace {
 
 /// How much an op counts.
 struct OpWeight {
-  /// How often the op runs, by the layers of the stack it is in.
+  /// See runsOf.
   double runs = 1;
   /// Iteration space, where the op reads a parameter; else 0.
   double work = 0;
@@ -64,13 +64,19 @@ private:
 
 } // namespace
 
-OpWeight TensorSearch::weigh(const ClassedOp &classed) {
-  OpWeight weight;
-  Operation *op = classed.op;
+double mlir::parc::runsOf(Operation *op) {
+  double runs = 1;
   for (Operation *parent = op->getParentOp(); parent;
        parent = parent->getParentOp())
     if (auto stack = dyn_cast<StackOp>(parent))
-      weight.runs *= static_cast<double>(stack.getEnd() - stack.getBegin());
+      runs *= static_cast<double>(stack.getEnd() - stack.getBegin());
+  return runs;
+}
+
+OpWeight TensorSearch::weigh(const ClassedOp &classed) {
+  OpWeight weight;
+  Operation *op = classed.op;
+  weight.runs = runsOf(op);
   bool readsParameter = llvm::any_of(op->getOperands(), [](Value operand) {
     auto load = operand.getDefiningOp<LoadOp>();
     return load && load.getSlot() == "value";

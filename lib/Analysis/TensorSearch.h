@@ -27,7 +27,11 @@ SmallVector<Axes> factorAxesOf(const ClassedOp &classed,
                                const Propagation &propagation,
                                const AxisSizes &axes);
 
-/// True for an op that needs one of `sequences` whole.
+/// How often a step's region runs an op: by the layers of the stacks it is in.
+double runsOf(Operation *op);
+
+/// True for an op that needs one of `sequences` whole and has a dimension that
+/// is not of the classes `data` (the inputs' dimensions).
 bool needsWhole(const ClassedOp &op, ArrayRef<DimClass> sequences,
                 ArrayRef<DimClass> data);
 

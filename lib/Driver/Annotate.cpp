@@ -23,6 +23,20 @@ using namespace mlir;
 using namespace mlir::parc;
 using namespace mlir::parc::driver;
 
+/// The axes along which `ranks` neighbours that share the data lie, those of cp
+/// first, then of dp; they are split off where they are a part. The declaration
+/// was checked: the ranks divide.
+static SmallVector<std::string>
+neighbours(ModuleOp module, const Declaration &declaration, int64_t ranks) {
+  int64_t fromContext = std::min(ranks, declaration.size("cp"));
+  int64_t fromData = ranks / fromContext;
+  (void)splitAxis(module, "cp", fromContext);
+  (void)splitAxis(module, "dp", fromData);
+  SmallVector<std::string> axes = innerParts(module, "dp", fromData);
+  axes.append(innerParts(module, "cp", fromContext));
+  return axes;
+}
+
 void mlir::parc::driver::setMesh(ModuleOp module,
                                  const Declaration &declaration) {
   for (MeshOp op : llvm::make_early_inc_range(module.getOps<MeshOp>()))
@@ -43,37 +57,16 @@ void mlir::parc::driver::setMesh(ModuleOp module,
                  builder.getStrArrayAttr(order));
   if (declaration.zero.value == 0)
     return;
-  // A group was checked to divide its axis.
-  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
-  (void)splitAxis(module, group < cp ? "cp" : "dp",
-                  group < cp ? group : group / cp);
+  (void)neighbours(module, declaration, declaration.zeroGroup.value);
 }
 
 std::vector<std::string>
 mlir::parc::driver::zeroAxes(ModuleOp module, const Declaration &declaration) {
-  int64_t cp = declaration.size("cp"), group = declaration.zeroGroup.value;
-  std::vector<std::string> axes;
+  int64_t group = declaration.zeroGroup.value;
   if (group == declaration.dataRanks())
-    return axes;
-  int64_t fromContext = std::min(group, cp);
-  for (std::string &axis : innerParts(module, "dp", group / fromContext))
-    axes.push_back(std::move(axis));
-  for (std::string &axis : innerParts(module, "cp", fromContext))
-    axes.push_back(std::move(axis));
-  return axes;
-}
-
-/// Lets the experts have their ranks: those of cp first, then of dp.
-static SmallVector<std::string> expertAxes(ModuleOp module,
-                                           const Declaration &declaration) {
-  int64_t ep = declaration.ep.value, cp = declaration.size("cp");
-  int64_t fromContext = std::min(ep, cp), fromData = ep / fromContext;
-  // The declaration was checked: both divide.
-  (void)splitAxis(module, "cp", fromContext);
-  (void)splitAxis(module, "dp", fromData);
-  SmallVector<std::string> axes = innerParts(module, "dp", fromData);
-  axes.append(innerParts(module, "cp", fromContext));
-  return axes;
+    return {};
+  SmallVector<std::string> axes = neighbours(module, declaration, group);
+  return {axes.begin(), axes.end()};
 }
 
 StrategyOptions
@@ -91,11 +84,11 @@ mlir::parc::driver::planStrategy(ModuleOp module,
   if (options.contextKind == ContextKind::Ulysses ||
       options.contextKind == ContextKind::Auto)
     cut.push_back("cp");
-  (void)expertAxes(module, declaration);
+  (void)neighbours(module, declaration, declaration.ep.value);
   refineForNestedCuts(module, cut);
   // The names after all cuts.
   if (declaration.ep.value > 1)
-    options.expertAxes = expertAxes(module, declaration);
+    options.expertAxes = neighbours(module, declaration, declaration.ep.value);
   return options;
 }
 

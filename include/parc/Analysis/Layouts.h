@@ -55,9 +55,6 @@ private:
   std::shared_ptr<ReshardMemory> memory;
 };
 
-/// The axes of a mesh that `axis` is or was split into, major to minor.
-SmallVector<StringRef, 2> partsOfAxis(MeshOp mesh, StringRef axis);
-
 /// Axes as a user knows them: the parts of a split axis
 /// as that axis where all are there (`dp.0`, `dp.1` as "dp"). Some alone are
 /// named by the ranks they join: the minor ones as "dp (groups of 2)", the
