@@ -97,7 +97,7 @@ Value OptimizerBuilder::constant(double value) {
 }
 
 Value OptimizerBuilder::loadSlot(ParamOp param, StringRef slot) {
-  return LoadOp::create(builder, loc, param.getTensorType(),
+  return LoadOp::create(builder, loc, param.getSlotType(slot),
                         FlatSymbolRefAttr::get(param.getSymNameAttr()),
                         builder.getStringAttr(slot));
 }
@@ -124,7 +124,7 @@ StackOp OptimizerBuilder::buildLayerNorms(StackOp layers, Params &params) {
   SmallVector<Type> types{scalarType};
   for (ParamOp param : params)
     types.push_back(
-        LayersType::get(builder.getContext(), param.getTensorType()));
+        LayersType::get(builder.getContext(), param.getSlotType(kGradientSlot)));
   auto stack =
       StackOp::create(builder, loc, types, layers.getLayersAttr(),
                       layers.getBeginAttr(), layers.getEndAttr(), UnitAttr(),
@@ -134,7 +134,7 @@ StackOp OptimizerBuilder::buildLayerNorms(StackOp layers, Params &params) {
   body->addArgument(builder.getIndexType(), loc);
   SmallVector<Value> squares, gradients;
   for (ParamOp param : params) {
-    gradients.push_back(loadSlot(param, "grad"));
+    gradients.push_back(loadSlot(param, kGradientSlot));
     squares.push_back(
         SumSquaresOp::create(builder, loc, scalarType, gradients.back()));
   }
@@ -163,23 +163,28 @@ void OptimizerBuilder::buildScale(Value squares) {
 }
 
 void OptimizerBuilder::updateParam(ParamOp param, Value gradient) {
-  Value value = loadSlot(param, "value"), m = loadSlot(param, "m"),
+  StringRef held = param.hasMaster() ? kMasterSlot : kValueSlot;
+  Value value = loadSlot(param, held), m = loadSlot(param, "m"),
         v = loadSlot(param, "v");
   Value decay = scalars[4];
   if (param.getNoDecay())
     decay = constant(0.0);
-  Type type = param.getTensorType();
-  auto update =
-      AdamWOp::create(builder, loc, TypeRange{type, type, type}, value,
-                      gradient, m, v, scalars[0], scalars[1], scalars[2],
-                      scalars[3], decay, scalars[6], scalars[7], scale);
+  auto update = AdamWOp::create(
+      builder, loc, TypeRange{value.getType(), m.getType(), v.getType()}, value,
+      gradient, m, v, scalars[0], scalars[1], scalars[2], scalars[3], decay,
+      scalars[6], scalars[7], scale);
   auto symbol = FlatSymbolRefAttr::get(param.getSymNameAttr());
-  StringRef slots[] = {"value", "m", "v"};
+  StringRef slots[] = {held, "m", "v"};
   for (auto [slot, result] : llvm::zip(slots, update->getResults()))
     StoreOp::create(builder, loc, symbol, result, builder.getStringAttr(slot));
+  if (param.hasMaster())
+    StoreOp::create(builder, loc, symbol,
+                    arith::TruncFOp::create(builder, loc, param.getTensorType(),
+                                            update.getNewParam()),
+                    builder.getStringAttr(kValueSlot));
   // What was accumulated in part is whole from here on, and can be read.
   StoreOp::create(builder, loc, symbol, gradient,
-                  builder.getStringAttr("grad"));
+                  builder.getStringAttr(kGradientSlot));
 }
 
 void OptimizerBuilder::buildLayerUpdates(StackOp layers, Params &params,
@@ -192,7 +197,8 @@ void OptimizerBuilder::buildLayerUpdates(StackOp layers, Params &params,
   Block *body = builder.createBlock(&stack.getBody());
   body->addArgument(builder.getIndexType(), loc);
   for (ParamOp param : params)
-    updateParam(param, body->addArgument(param.getTensorType(), loc));
+    updateParam(param,
+                body->addArgument(param.getSlotType(kGradientSlot), loc));
   YieldOp::create(builder, loc, ValueRange{});
 }
 
@@ -206,7 +212,7 @@ LogicalResult OptimizerBuilder::build() {
   SmallVector<Value> squares, gradients;
   SmallVector<StackOp> norms;
   for (ParamOp param : single) {
-    gradients.push_back(loadSlot(param, "grad"));
+    gradients.push_back(loadSlot(param, kGradientSlot));
     squares.push_back(
         SumSquaresOp::create(builder, loc, scalarType, gradients.back()));
   }

@@ -82,7 +82,7 @@ FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder) {
 
 LogicalResult SiluOp::buildGradient(OpBuilder &builder,
                                     ValueRange resultGradients,
-                                    ArrayRef<bool> wanted,
+                                    ArrayRef<Type> wanted,
                                     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(1, Value());
   if (resultGradients[0] && wanted[0])
@@ -172,7 +172,7 @@ FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder) {
 
 LogicalResult GeluOp::buildGradient(OpBuilder &builder,
                                     ValueRange resultGradients,
-                                    ArrayRef<bool> wanted,
+                                    ArrayRef<Type> wanted,
                                     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(1, Value());
   if (resultGradients[0] && wanted[0])

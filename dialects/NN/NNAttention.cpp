@@ -114,7 +114,7 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                           ArrayRef<bool> wanted,
+                           ArrayRef<Type> wanted,
                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   if (!resultGradients[0] || !(wanted[0] || wanted[1] || wanted[2]))

@@ -156,7 +156,7 @@ FailureOr<SmallVector<Value>> BalanceLossOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 BalanceLossOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                             ArrayRef<bool> wanted,
+                             ArrayRef<Type> wanted,
                              SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
   if (resultGradients[0] && wanted[0])

@@ -273,10 +273,9 @@ Value nn::contract(ImplicitLocOpBuilder &b, unsigned loops, const Access &lhs,
       .getResult(0);
 }
 
-Value nn::sumToLast(ImplicitLocOpBuilder &b, Value tensor) {
+Value nn::sumToLast(ImplicitLocOpBuilder &b, Value tensor, Type element) {
   auto type = cast<RankedTensorType>(tensor.getType());
   unsigned last = type.getRank() - 1;
-  Type element = type.getElementType();
   Output output{{last}, {dimSize(b, tensor, last)}, element};
   Value init = filled(b, output, floatConstant(b, element, 0));
   Loops all = loopRange(0, last + 1);
@@ -288,7 +287,9 @@ Value nn::sumToLast(ImplicitLocOpBuilder &b, Value tensor) {
   auto nest = linalg::GenericOp::create(
       b, TypeRange{init.getType()}, ValueRange{tensor}, ValueRange{init}, maps,
       iterators, [](OpBuilder &inner, Location loc, ValueRange x) {
-        Value sum = arith::AddFOp::create(inner, loc, x[1], x[0]);
+        ImplicitLocOpBuilder nested(loc, inner);
+        Value term = converted(nested, x[0], x[1].getType());
+        Value sum = arith::AddFOp::create(inner, loc, x[1], term);
         linalg::YieldOp::create(inner, loc, sum);
       });
   return nest.getResult(0);

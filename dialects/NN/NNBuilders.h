@@ -110,9 +110,10 @@ Value reduce(ImplicitLocOpBuilder &b, unsigned loops, ArrayRef<Access> inputs,
 Value contract(ImplicitLocOpBuilder &b, unsigned loops, const Access &lhs,
                const Access &rhs, const Output &output);
 
-/// Sum over all dimensions of `tensor` but the last, in its own element type
-/// (as `contract`, to be accumulated in at least f32).
-Value sumToLast(ImplicitLocOpBuilder &b, Value tensor);
+/// Sum over all dimensions of `tensor` but the last, with elements of type
+/// `element`, at least as wide as its own (as `contract`, to be accumulated in
+/// at least f32).
+Value sumToLast(ImplicitLocOpBuilder &b, Value tensor, Type element);
 
 /// `value` stored as `element`: itself if it already is.
 Value storedAs(ImplicitLocOpBuilder &b, Value value, Type element);

@@ -117,7 +117,7 @@ FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         ArrayRef<bool> wanted,
+                         ArrayRef<Type> wanted,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   if (resultGradients[0] && wanted[0])

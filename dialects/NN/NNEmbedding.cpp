@@ -29,8 +29,7 @@ static LogicalResult verifyLookup(Operation *op, RankedTensorType ids,
   if (failed(checkInteger(op, "ids", ids)) ||
       failed(checkRank(op, tableName, table, 2)) ||
       failed(checkFloat(op, tableName, table)) ||
-      failed(checkElement(op, rowsName, rows, ("the " + tableName).str(),
-                          table.getElementType())))
+      failed(checkFloat(op, rowsName, rows)))
     return failure();
   SmallVector<int64_t> shape(ids.getShape());
   shape.push_back(table.getDimSize(1));
@@ -62,9 +61,13 @@ struct LookupFactors {
 //===----------------------------------------------------------------------===//
 
 LogicalResult EmbeddingOp::verify() {
-  return verifyLookup(*this, tensorType(getIds()), "table",
-                      tensorType(getTable()), "result",
-                      tensorType(getResult()));
+  RankedTensorType table = tensorType(getTable());
+  RankedTensorType result = tensorType(getResult());
+  if (failed(verifyLookup(*this, tensorType(getIds()), "table", table, "result",
+                          result)))
+    return failure();
+  return checkElement(*this, "result", result, "the table",
+                      table.getElementType());
 }
 
 FailureOr<OpFactors> EmbeddingOp::getFactors() {
@@ -115,7 +118,7 @@ FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                           ArrayRef<bool> wanted,
+                           ArrayRef<Type> wanted,
                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   if (!resultGradients[0] || !wanted[1])
@@ -126,7 +129,8 @@ EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (table.isDynamicDim(0))
     rows = indexValue(b, dimSize(b, getTable(), 0));
   operandGradients[1] = EmbeddingGradOp::create(
-      b, table, getIds(), resultGradients[0], getStart(), rows);
+      b, table.clone(wanted[1]), getIds(), resultGradients[0], getStart(),
+      rows);
   return success();
 }
 
@@ -136,8 +140,11 @@ EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 
 LogicalResult EmbeddingGradOp::verify() {
   RankedTensorType result = tensorType(getResult());
+  RankedTensorType grad = tensorType(getGrad());
   if (failed(verifyLookup(*this, tensorType(getIds()), "result", result, "grad",
-                          tensorType(getGrad()))))
+                          grad)) ||
+      failed(checkSumElement(*this, "result", result, "grad",
+                             grad.getElementType())))
     return failure();
   if (result.isDynamicDim(0) && !getRows())
     return emitOpError()

@@ -94,7 +94,7 @@ FailureOr<SmallVector<Value>> LinearOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                        ArrayRef<bool> wanted,
+                        ArrayRef<Type> wanted,
                         SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
   Value grad = resultGradients[0];
@@ -102,17 +102,16 @@ LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
     return success();
   ImplicitLocOpBuilder b(getLoc(), builder);
   LinearLoops loops(*this);
-  Type element = tensorType(getResult()).getElementType();
   Access gradAccess{grad, loops.result};
   Access input{getInput(), loops.input}, weight{getWeight(), loops.weight};
   if (wanted[0])
     operandGradients[0] =
         contract(b, loops.count, gradAccess, weight,
-                 {loops.input, dimSizes(b, getInput()), element});
+                 {loops.input, dimSizes(b, getInput()), wanted[0]});
   if (wanted[1])
     operandGradients[1] =
         contract(b, loops.count, gradAccess, input,
-                 {loops.weight, dimSizes(b, getWeight()), element});
+                 {loops.weight, dimSizes(b, getWeight()), wanted[1]});
   return success();
 }
 
@@ -157,7 +156,7 @@ FailureOr<SmallVector<Value>> BiasAddOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 BiasAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         ArrayRef<bool> wanted,
+                         ArrayRef<Type> wanted,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
   Value grad = resultGradients[0];
@@ -167,6 +166,6 @@ BiasAddOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (wanted[0])
     operandGradients[0] = grad;
   if (wanted[1])
-    operandGradients[1] = sumToLast(b, grad);
+    operandGradients[1] = sumToLast(b, grad, wanted[1]);
   return success();
 }

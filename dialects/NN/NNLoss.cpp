@@ -153,7 +153,7 @@ SoftmaxCrossEntropyOp::decompose(OpBuilder &builder) {
 }
 
 LogicalResult SoftmaxCrossEntropyOp::buildGradient(
-    OpBuilder &builder, ValueRange resultGradients, ArrayRef<bool> wanted,
+    OpBuilder &builder, ValueRange resultGradients, ArrayRef<Type> wanted,
     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
   if (resultGradients[2])

@@ -29,12 +29,18 @@ template <typename GradOp> static LogicalResult verifyInputGrad(GradOp op) {
       succeeded(verifyLikeInput(op, "result", op.getResult(), input)));
 }
 
-/// Checks of both gradients for the weight.
+/// Checks of both gradients for the weight, which are sums and may be wider.
 template <typename GradOp> static LogicalResult verifyWeightGrad(GradOp op) {
-  Value input = op.getInput();
-  return success(succeeded(verifyNorm(op, input, {{"result", op.getResult()}},
-                                      op.getEpsilon().convertToDouble())) &&
-                 succeeded(verifyLikeInput(op, "grad", op.getGrad(), input)));
+  RankedTensorType input = tensorType(op.getInput());
+  RankedTensorType result = tensorType(op.getResult());
+  if (failed(verifyNorm(op, op.getInput(), {},
+                        op.getEpsilon().convertToDouble())) ||
+      failed(verifyLikeInput(op, "grad", op.getGrad(), op.getInput())) ||
+      failed(checkSumElement(op, "result", result, "the input",
+                             input.getElementType())))
+    return failure();
+  return checkShape(op, "result", result, "the input's last dimension",
+                    {input.getShape().back()});
 }
 
 //===----------------------------------------------------------------------===//

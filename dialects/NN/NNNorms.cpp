@@ -46,7 +46,7 @@ FailureOr<SmallVector<Value>> RmsNormOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         ArrayRef<bool> wanted,
+                         ArrayRef<Type> wanted,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(2, Value());
   Value grad = resultGradients[0];
@@ -57,9 +57,9 @@ RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
         builder, getLoc(), getInput().getType(), getInput(), getWeight(), grad,
         getEpsilonAttr());
   if (wanted[1])
-    operandGradients[1] =
-        RmsNormWeightGradOp::create(builder, getLoc(), getWeight().getType(),
-                                    getInput(), grad, getEpsilonAttr());
+    operandGradients[1] = RmsNormWeightGradOp::create(
+        builder, getLoc(), tensorType(getWeight()).clone(wanted[1]), getInput(),
+        grad, getEpsilonAttr());
   return success();
 }
 
@@ -96,7 +96,7 @@ FailureOr<SmallVector<Value>> LayerNormOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                           ArrayRef<bool> wanted,
+                           ArrayRef<Type> wanted,
                            SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(3, Value());
   Value grad = resultGradients[0];
@@ -109,8 +109,9 @@ LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                                      getWeight(), grad, getEpsilonAttr());
   if (wanted[1])
     operandGradients[1] = LayerNormWeightGradOp::create(
-        b, getWeight().getType(), getInput(), grad, getEpsilonAttr());
+        b, tensorType(getWeight()).clone(wanted[1]), getInput(), grad,
+        getEpsilonAttr());
   if (wanted[2])
-    operandGradients[2] = sumToLast(b, grad);
+    operandGradients[2] = sumToLast(b, grad, wanted[2]);
   return success();
 }

@@ -107,7 +107,7 @@ FailureOr<SmallVector<Value>> DispatchOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 DispatchOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                          ArrayRef<bool> wanted,
+                          ArrayRef<Type> wanted,
                           SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   if (resultGradients[0] && wanted[0])
@@ -162,7 +162,7 @@ FailureOr<SmallVector<Value>> FillQueuesOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 FillQueuesOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                            ArrayRef<bool> wanted,
+                            ArrayRef<Type> wanted,
                             SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   Value grad = resultGradients[0];
@@ -222,7 +222,7 @@ FailureOr<SmallVector<Value>> CombineOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 CombineOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         ArrayRef<bool> wanted,
+                         ArrayRef<Type> wanted,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(getNumOperands(), Value());
   Value grad = resultGradients[0];

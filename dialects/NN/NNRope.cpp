@@ -164,7 +164,7 @@ FailureOr<SmallVector<Value>> RopeOp::decompose(OpBuilder &builder) {
 
 LogicalResult RopeOp::buildGradient(OpBuilder &builder,
                                     ValueRange resultGradients,
-                                    ArrayRef<bool> wanted,
+                                    ArrayRef<Type> wanted,
                                     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(3, Value());
   if (wanted[1] || wanted[2])

@@ -83,7 +83,7 @@ FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
 
 LogicalResult
 SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         ArrayRef<bool> wanted,
+                         ArrayRef<Type> wanted,
                          SmallVectorImpl<Value> &operandGradients) {
   operandGradients.assign(1, Value());
   if (resultGradients[0] && wanted[0])

@@ -46,6 +46,17 @@ LogicalResult nn::checkElement(Operation *op, StringRef name,
                            << ", as " << like << ", got " << type;
 }
 
+LogicalResult nn::checkSumElement(Operation *op, StringRef name,
+                                  RankedTensorType type, StringRef like,
+                                  Type element) {
+  auto own = dyn_cast<FloatType>(type.getElementType());
+  if (own && own.getWidth() >= element.getIntOrFloatBitWidth())
+    return success();
+  return op->emitOpError() << "expected " << name << " of " << element
+                           << " or wider, as a sum over " << like << ", got "
+                           << type;
+}
+
 LogicalResult nn::checkRank(Operation *op, StringRef name,
                             RankedTensorType type, int64_t rank) {
   if (type.getRank() == rank)

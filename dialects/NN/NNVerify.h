@@ -35,6 +35,10 @@ LogicalResult checkInteger(Operation *op, StringRef name,
 /// `name` has `element` as elements, which are those of `like`.
 LogicalResult checkElement(Operation *op, StringRef name, RankedTensorType type,
                            StringRef like, Type element);
+/// `type`, a sum over elements of `element`, has these or wider ones.
+LogicalResult checkSumElement(Operation *op, StringRef name,
+                              RankedTensorType type, StringRef like,
+                              Type element);
 
 /// `name` has rank `rank`.
 LogicalResult checkRank(Operation *op, StringRef name, RankedTensorType type,

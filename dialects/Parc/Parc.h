@@ -62,6 +62,7 @@ inline constexpr StringRef kMicroBatchAxis = "mb";
 inline constexpr StringRef kValueSlot = "value";
 inline constexpr StringRef kGradientSlot = "grad";
 inline constexpr StringRef kReducedSlot = "reduced";
+inline constexpr StringRef kMasterSlot = "master";
 /// In `slot_shardings`: how all slots lie that only an update uses.
 inline constexpr StringRef kStateLayout = "state";
 /// The name of the axis that stages are placed on.

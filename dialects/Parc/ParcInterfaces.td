@@ -60,11 +60,18 @@ def Parc_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let methods = [
     InterfaceMethod<[{
         Given the gradient of each result (null where nothing depends on it),
-        builds the gradient of each operand for which `wanted` is set; null
-        means zero.
+        builds the gradient of each operand that `wanted` has an element type
+        for; null means zero. The type is that of the operand, or a wider one
+        where the operand is a parameter, whose gradients are added up: a sum
+        is to be given in it, unrounded. What is given in another type is
+        converted by the caller.
       }], "LogicalResult", "buildGradient",
       (ins "OpBuilder &":$builder, "ValueRange":$resultGradients,
-           "ArrayRef<bool>":$wanted, "SmallVectorImpl<Value> &":$operandGradients)>
+           "ArrayRef<Type>":$wanted, "SmallVectorImpl<Value> &":$operandGradients)>,
+    InterfaceMethod<[{
+        True where the elements of the results are those of the operands, put
+        elsewhere. The gradients of such an op have any one element type.
+      }], "bool", "onlyMoves", (ins), [{}], [{ return false; }]>
   ];
 }
 

@@ -133,6 +133,28 @@ static LogicalResult verifyBox(ParamOp op, CheckpointAttr checkpoint) {
   return success();
 }
 
+/// Slots are no narrower than the value: what is added up or updated in them
+/// would be lost.
+static LogicalResult verifySlotTypes(ParamOp op) {
+  if (!op.getSlotTypes())
+    return success();
+  Type own = op.getTensorType().getElementType();
+  for (NamedAttribute slot : *op.getSlotTypes()) {
+    StringRef name = slot.getName().getValue();
+    if (name != kGradientSlot && name != kStateLayout)
+      return op.emitOpError() << "expected 'grad' or 'state' in 'slot_types', "
+                                 "got '"
+                              << name << "'";
+    auto type = dyn_cast<TypeAttr>(slot.getValue());
+    if (!type || !isa<FloatType>(type.getValue()) ||
+        type.getValue().getIntOrFloatBitWidth() < own.getIntOrFloatBitWidth())
+      return op.emitOpError()
+             << "expected a float at least as wide as " << own << " for '"
+             << name << "' in 'slot_types', got " << slot.getValue();
+  }
+  return success();
+}
+
 LogicalResult ParamOp::verify() {
   RankedTensorType type = getTensorType();
   if (!isa<FloatType>(type.getElementType()))
@@ -163,13 +185,37 @@ LogicalResult ParamOp::verify() {
                << " dimensions, nothing partial, for slot '"
                << slot.getName().getValue() << "', got " << slot.getValue();
     }
+  if (failed(verifySlotTypes(*this)))
+    return failure();
   return getCheckpoint() ? verifyBox(*this, *getCheckpoint()) : success();
+}
+
+/// True for the slots that the model's regions use.
+static bool isModelSlot(StringRef slot) {
+  return slot == kValueSlot || slot == kGradientSlot;
+}
+
+FloatType ParamOp::getSlotElementType(StringRef slot) {
+  auto own = cast<FloatType>(getTensorType().getElementType());
+  if (!getSlotTypes() || slot == kValueSlot)
+    return own;
+  bool isGradient = slot == kGradientSlot || slot == kReducedSlot;
+  auto type = getSlotTypes()->getAs<TypeAttr>(isGradient ? kGradientSlot
+                                                         : kStateLayout);
+  return type ? cast<FloatType>(type.getValue()) : own;
+}
+
+RankedTensorType ParamOp::getSlotType(StringRef slot) {
+  return getTensorType().clone(getSlotElementType(slot));
+}
+
+bool ParamOp::hasMaster() {
+  return getSlotElementType(kMasterSlot) != getSlotElementType(kValueSlot);
 }
 
 ShardingAttr ParamOp::getSlotSharding(StringRef slot) {
   if (getSlotShardings()) {
-    bool inModel = slot == kValueSlot || slot == kGradientSlot;
-    for (StringRef name : {slot, inModel ? slot : kStateLayout})
+    for (StringRef name : {slot, isModelSlot(slot) ? slot : kStateLayout})
       if (auto sharding = getSlotShardings()->getAs<ShardingAttr>(name))
         return sharding;
   }
@@ -234,6 +280,11 @@ static LogicalResult verifyAccess(Operation *op, FlatSymbolRefAttr symbol,
   if (!fits)
     return op->emitOpError() << "expected the shape of parameter " << symbol
                              << ", " << whole << ", got " << tensor;
+  if (tensor.getElementType() != param.getSlotElementType(slot))
+    return op->emitOpError()
+           << "expected elements of " << param.getSlotElementType(slot)
+           << ", as slot '" << slot << "' of parameter " << symbol
+           << " has them, got " << tensor.getElementType();
   if (param.getLayers() && !op->getParentOfType<StackOp>())
     return op->emitOpError()
            << "uses parameter " << symbol
@@ -388,9 +439,11 @@ LogicalResult ConstraintOp::verify() {
   return success();
 }
 
+bool ConstraintOp::onlyMoves() { return true; }
+
 LogicalResult ConstraintOp::buildGradient(OpBuilder &builder,
                                           ValueRange resultGradients,
-                                          ArrayRef<bool> wanted,
+                                          ArrayRef<Type> wanted,
                                           SmallVectorImpl<Value> &gradients) {
   Value gradient = resultGradients[0];
   gradients.push_back(

@@ -60,22 +60,28 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
     leaves it out of weight decay. `sharding` is a constraint.
     `slot_shardings` says how slots lie that lie otherwise than `sharding`, the
     layout in which the model uses the value: `value`, `grad`, and `state` for
-    all slots that only an update uses.
+    all slots that only an update uses. `slot_types` says in which element type
+    slots are kept that are not kept in the value's: `grad` (what gradients are
+    accumulated and reduced in) and `state`.
 
-    Beside its value it has slots of the same type: `grad`, and what the
-    optimizer keeps (`m`, `v`).
+    Beside its value it has slots: `grad`, and what the optimizer keeps (`m`,
+    `v`). Where the state is wider than the value, the slot `master` has the
+    value in that width: it is what an update changes, and the value is its
+    rounding.
 
     Example:
     ```mlir
     parc.param @q : tensor<32x32xf32> layers 3 {
       std = 0.02 : f64, checkpoint = #parc.checkpoint<"layers.{}.q.weight">}
+    parc.param @k : tensor<32x32xbf16> layers 3 {slot_types = {grad = f32, state = f32}}
     ```
-    Written by hand or by import; propagation sets `sharding`, `parc-local`
-    makes the type local.
+    Written by hand or by import; `parc-slot-types` sets `slot_types`,
+    propagation sets `sharding`, `parc-local` makes the type local.
 
     Constraints: a ranked tensor of floats; `std` and `value` exclude each
     other; a checkpoint box lies inside its tensor; rows that are tensors need
-    a dimension and have no box.
+    a dimension and have no box; `slot_types` has floats at least as wide as
+    the value, for `grad` and `state` only.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
                        OptionalAttr<I64Attr>:$layers,
@@ -85,13 +91,20 @@ def Parc_ParamOp : Parc_Op<"param", [Symbol]> {
                        DefaultValuedAttr<I64Attr, "1">:$layer_stride,
                        UnitAttr:$no_decay,
                        OptionalAttr<Parc_ShardingAttr>:$sharding,
-                       OptionalAttr<DictionaryAttr>:$slot_shardings);
+                       OptionalAttr<DictionaryAttr>:$slot_shardings,
+                       OptionalAttr<DictionaryAttr>:$slot_types);
   let assemblyFormat = "$sym_name `:` $type (`layers` $layers^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     RankedTensorType getTensorType() { return cast<RankedTensorType>(getType()); }
     /// How a slot lies; null where nothing says so.
     ShardingAttr getSlotSharding(StringRef slot);
+    /// The element type that a slot is kept in.
+    FloatType getSlotElementType(StringRef slot);
+    /// The type of a slot, in the shape of the value.
+    RankedTensorType getSlotType(StringRef slot);
+    /// True where an update works on a wider copy of the value.
+    bool hasMaster();
     /// The checkpoint's name of layer `layer` (0 where there are no layers),
     /// and of row `row` where each row is a tensor.
     std::string getCheckpointName(int64_t layer, int64_t row = 0);
@@ -120,8 +133,8 @@ def Parc_LoadOp : Parc_ParamAccessOp<"load"> {
     Written by hand, by import and by the optimizer; becomes a pointer into
     the parameter arena on emission.
 
-    Constraints: the parameter exists and has this type (its layout aside); a
-    parameter with layers is used inside a stack, one without is used anywhere.
+    Constraints: the parameter exists and its slot has this type (its layout
+    aside); a parameter with layers is used inside a stack, one without is used anywhere.
   }];
   let arguments = (ins FlatSymbolRefAttr:$param,
                        DefaultValuedStrAttr<StrAttr, "value">:$slot);
@@ -292,7 +305,7 @@ def Parc_StackOp : Parc_Op<"stack", [AttrSizedOperandSegments]> {
 //===----------------------------------------------------------------------===//
 
 def Parc_ConstraintOp : Parc_Op<"constraint", [Pure, SameOperandsAndResultType,
-    DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface>]> {
+    DeclareOpInterfaceMethods<Parc_DifferentiableOpInterface, ["onlyMoves"]>]> {
   let summary = "asks for a layout";
   let description = [{
     The value, with the wish that it lie on the mesh as `sharding` says.

@@ -57,8 +57,8 @@ def RT_ParamOp : RT_Op<"param", [Symbol]> {
     The whole parameter's type; `axes` that split each dimension, major to
     minor, and their `grains`; `first_stage`, the first one that holds it.
     `flat` are, for each slot that is cut further, the axes that cut its
-    row-major elements. A
-    parameter with `layers` has one value a layer, called `checkpoint` with the
+    row-major elements; `slot_types`, for each that is kept in another element
+    type than the value, that type. A parameter with `layers` has one value a layer, called `checkpoint` with the
     layer's number in place of `{}`. Where `full` is given, it is the box at
     `offsets` of a checkpoint's tensor of that shape; with `{i}` in the name,
     each row `i` is a tensor of its own. `std` or `value` is how it begins.
@@ -75,7 +75,8 @@ def RT_ParamOp : RT_Op<"param", [Symbol]> {
                        DenseI64ArrayAttr:$full, DenseI64ArrayAttr:$offsets,
                        I64Attr:$layer_base, I64Attr:$layer_stride,
                        OptionalAttr<F64Attr>:$std, OptionalAttr<F64Attr>:$value,
-                       I64Attr:$first_stage, OptionalAttr<DictionaryAttr>:$flat);
+                       I64Attr:$first_stage, OptionalAttr<DictionaryAttr>:$flat,
+                       OptionalAttr<DictionaryAttr>:$slot_types);
   let assemblyFormat = "$sym_name `:` $type (`layers` $layers^)? attr-dict";
   let hasVerifier = 1;
 }

@@ -469,7 +469,7 @@ static Value inputOf(Value factor) {
   return factor;
 }
 
-/// The tensor with elements of `type`: a library multiplies one type only.
+/// The tensor with elements of `type`.
 Value RegionConverter::widened(Value value, Type type) {
   Value made = get(value);
   auto from = cast<RankedTensorType>(made.getType());
@@ -526,11 +526,15 @@ bool RegionConverter::convertContraction(linalg::LinalgOp op) {
   if (!hasRows || !hasColumns || !hasSum)
     return false;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  // Libraries multiply one type, and give bf16 products in f32 as well.
+  Value x = op.getDpsInputs()[0], y = op.getDpsInputs()[1];
+  Type factor = getElementTypeOrSelf(x), other = getElementTypeOrSelf(y);
+  if (factor != other || !factor.isBF16() || !type.getElementType().isF32())
+    factor = type.getElementType();
   auto made = rt::ContractOp::create(
       builder, op.getLoc(),
       RankedTensorType::get(type.getShape(), type.getElementType()), left,
-      widened(op.getDpsInputs()[0], type.getElementType()), right,
-      widened(op.getDpsInputs()[1], type.getElementType()), result);
+      widened(x, factor), right, widened(y, factor), result);
   mapping.map(op->getResult(0), made.getResult());
   return true;
 }
@@ -573,7 +577,7 @@ bool RegionConverter::convertScatter(linalg::LinalgOp op) {
   Value first = *offset ? mapping.lookupOrDefault(*offset)
                         : arith::ConstantIndexOp::create(builder, loc, 0);
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  Value from = widened(op.getDpsInputs()[1], type.getElementType());
+  Value from = get(op.getDpsInputs()[1]);
   Value at = get(op.getDpsInputs()[0]);
   auto made = rt::ScatterRowsOp::create(
       builder, loc,

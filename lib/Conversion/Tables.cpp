@@ -162,7 +162,7 @@ LogicalResult ProgramTables::buildParams() {
         builder.getDenseI64ArrayAttr(offsets), param.getLayerBaseAttr(),
         param.getLayerStrideAttr(), param.getStdAttr(), param.getValueAttr(),
         builder.getI64IntegerAttr(firstStage(param.getSymName())),
-        flatAxes(builder, param));
+        flatAxes(builder, param), param.getSlotTypesAttr());
   }
   return success();
 }

@@ -50,6 +50,7 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
   case Phase::Annotated:
     return;
   case Phase::Differentiated:
+    manager.addPass(createSlotTypes());
     manager.addPass(createDifferentiate());
     manager.addPass(nn::createAddOptimizer());
     return;

@@ -92,8 +92,11 @@ static LogicalResult changeType(ModuleOp module, ElementKind from,
       for (Block &block : region)
         for (BlockArgument argument : block.getArguments())
           argument.setType(convert(argument.getType()));
-    if (auto param = dyn_cast<ParamOp>(op))
+    if (auto param = dyn_cast<ParamOp>(op)) {
       param.setType(cast<RankedTensorType>(convert(param.getTensorType())));
+      // Nothing is narrower than its slots any more.
+      param.removeSlotTypesAttr();
+    }
     if (auto constant = dyn_cast<arith::ConstantOp>(op))
       constant.setValueAttr(convertConstant(constant.getValue(), target));
   });

@@ -127,7 +127,8 @@ bool mlir::parc::driver::saveResult(Session &session, const Word &path,
       };
       if (auto *grad = result.params.find({symbol, layer, "grad"}))
         file.addParameter(param, named("grad."), *grad, perToken);
-      if (auto *value = result.params.find({symbol, layer, "value"}))
+      StringRef held = param.hasMaster() ? kMasterSlot : kValueSlot;
+      if (auto *value = result.params.find({symbol, layer, held.str()}))
         file.addParameter(param, named("param."), *value, 1.0);
     }
   }

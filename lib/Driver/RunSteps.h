@@ -67,10 +67,13 @@ struct StepNumbers {
 /// All steps in one domain.
 template <class T> class StepRunner {
 public:
-  StepRunner(RunPrograms programs, const Declaration &declaration,
-             const TokenBatch &tokens, const RunOptions &options)
-      : programs(programs), declaration(declaration), tokens(tokens),
-        options(options) {}
+  /// `arithmetic` is what T computes: f32 with values rounded to bf16 where the
+  /// program says so is bf16.
+  StepRunner(RunPrograms programs, ElementKind arithmetic,
+             const Declaration &declaration, const TokenBatch &tokens,
+             const RunOptions &options)
+      : programs(programs), arithmetic(arithmetic), declaration(declaration),
+        tokens(tokens), options(options) {}
 
   /// Sets all parameters, whole.
   LogicalResult start(const InitialValues &values);
@@ -86,10 +89,13 @@ public:
 private:
   eval::StepInputs<T> inputs(int64_t step) const;
   void compare(const eval::StepResult<T> &expected);
+  /// Adds up the gradients of all parameters; how far the ranks' are off.
+  WholeGradient sumGradients(double &difference) const;
   void compareSlot(const eval::ParamKey &key, const eval::Tensor<T> &value,
                    const WholeGradient &all);
 
   RunPrograms programs;
+  ElementKind arithmetic;
   const Declaration &declaration;
   const TokenBatch &tokens;
   const RunOptions &options;

@@ -33,9 +33,10 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
     return *held;
   const Tensor<T> *value =
       interpreter.params.find(interpreter.key(symbol, "value"));
-  if (!value) {
+  if (!value || slot == kMasterSlot) {
     op->emitOpError()
-        << "needs parameter @" << symbol << " of layer "
+        << "needs " << (value ? "the master of " : "") << "parameter @"
+        << symbol << " of layer "
         << interpreter.key(symbol, slot).layer
         << ", which has no value here; give it one before the step";
     return failure();

@@ -62,7 +62,8 @@ void ModelBuilder::declareParameters() {
                                         spec.boxOffsets),
                     builder.getI64IntegerAttr(spec.firstLayer),
                     builder.getI64IntegerAttr(1), /*no_decay=*/nullptr,
-                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr);
+                    /*sharding=*/nullptr, /*slot_shardings=*/nullptr,
+                    /*slot_types=*/nullptr);
   }
 }
 

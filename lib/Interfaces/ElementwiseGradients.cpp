@@ -211,7 +211,7 @@ struct ElementwiseGradient
     : DifferentiableOpInterface::ExternalModel<ElementwiseGradient<ConcreteOp>,
                                                ConcreteOp> {
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
+                              ValueRange resultGradients, ArrayRef<Type> wanted,
                               SmallVectorImpl<Value> &gradients) const {
     SmallVector<bool> mask;
     for (auto [want, type] : llvm::zip_equal(wanted, op->getOperandTypes()))
@@ -235,7 +235,7 @@ struct NoGradient
     : DifferentiableOpInterface::ExternalModel<NoGradient<ConcreteOp>,
                                                ConcreteOp> {
   LogicalResult buildGradient(Operation *op, OpBuilder &, ValueRange,
-                              ArrayRef<bool>,
+                              ArrayRef<Type>,
                               SmallVectorImpl<Value> &gradients) const {
     gradients.append(op->getNumOperands(), Value());
     return success();

@@ -28,14 +28,16 @@ using namespace mlir::parc;
 
 namespace {
 
-/// Builds the gradient of one input of one structured op.
+/// Builds the gradient of one input of one structured op, in elements of one
+/// type where it is a sum.
 class InputGradient {
 public:
   InputGradient(linalg::LinalgOp op, OpBuilder &builder, ValueRange gradients,
-                unsigned input)
+                unsigned input, Type element)
       : op(op), builder(builder), loc(op.getLoc()), gradients(gradients),
         input(input),
-        type(cast<RankedTensorType>(op->getOperand(input).getType())),
+        type(cast<RankedTensorType>(op->getOperand(input).getType())
+                 .clone(element)),
         map(op.getMatchingIndexingMap(&op->getOpOperand(input))) {}
 
   /// Null where the results do not depend on the input.
@@ -59,6 +61,18 @@ private:
 };
 
 } // namespace
+
+/// `value` with elements of type `element`.
+static Value castElements(OpBuilder &builder, Location loc, Value value,
+                          Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  auto to = RankedTensorType::get(type.getShape(), element);
+  if (type.getElementTypeBitWidth() > element.getIntOrFloatBitWidth())
+    return arith::TruncFOp::create(builder, loc, to, value);
+  return arith::ExtFOp::create(builder, loc, to, value);
+}
 
 /// True where the input's map lacks loops, which are then summed over.
 bool InputGradient::sums() const {
@@ -180,7 +194,9 @@ FailureOr<linalg::GenericOp> InputGradient::buildGeneric() {
     maps.push_back(op.getMatchingIndexingMap(op.getDpsInitOperand(i)));
   }
   maps.push_back(map);
-  Type element = type.getElementType();
+  // Without a sum the elements are those of the body.
+  Type element = sums() ? type.getElementType()
+                        : getElementTypeOrSelf(op->getOperand(input));
   if (sums() && element.getIntOrFloatBitWidth() < 32)
     element = builder.getF32Type();
   auto sumType = RankedTensorType::get(type.getShape(), element);
@@ -218,32 +234,20 @@ FailureOr<Value> InputGradient::build() {
   if (!*generic)
     return Value();
   Value result = raiseGeneric(builder, *generic);
-  if (result.getType() != type)
-    result = arith::TruncFOp::create(builder, loc, type, result);
-  return result;
+  return sums() ? castElements(builder, loc, result, type.getElementType())
+                : result;
 }
 
 //===----------------------------------------------------------------------===//
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// `value` with elements of type `element`.
-static Value castElements(OpBuilder &builder, Location loc, Value value,
-                          Type element) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getElementType() == element)
-    return value;
-  auto to = RankedTensorType::get(type.getShape(), element);
-  if (type.getElementTypeBitWidth() > element.getIntOrFloatBitWidth())
-    return arith::TruncFOp::create(builder, loc, to, value);
-  return arith::ExtFOp::create(builder, loc, to, value);
-}
-
 /// The gradient of one factor of a contraction: the result's gradient
 /// contracted with the other factor. Operands of low precision are multiplied
-/// in it and accumulated in the result's type.
+/// in it and accumulated in the wider of the result's type and `element`, which
+/// the gradient is given in.
 static Value buildContraction(linalg::LinalgOp op, OpBuilder &builder,
-                              Value gradient, unsigned input) {
+                              Value gradient, unsigned input, Type element) {
   Location loc = op.getLoc();
   unsigned other = 1 - input;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -251,8 +255,9 @@ static Value buildContraction(linalg::LinalgOp op, OpBuilder &builder,
   if (!isContraction(contraction))
     return {};
   auto type = cast<RankedTensorType>(op->getOperand(input).getType());
-  auto accumulator =
-      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Type accumulator = getElementTypeOrSelf(op->getResult(0));
+  if (element.getIntOrFloatBitWidth() > accumulator.getIntOrFloatBitWidth())
+    accumulator = element;
   Value factor = op->getOperand(other);
   gradient = castElements(builder, loc, gradient, getElementTypeOrSelf(factor));
   Value zeros = buildZeros(builder, loc,
@@ -262,7 +267,7 @@ static Value buildContraction(linalg::LinalgOp op, OpBuilder &builder,
                                  ValueRange{gradient, factor}, zeros,
                                  builder.getAffineMapArrayAttr(contraction))
           .getResult(0);
-  return castElements(builder, loc, result, type.getElementType());
+  return castElements(builder, loc, result, element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -316,7 +321,7 @@ struct LinalgGradient
     : DifferentiableOpInterface::ExternalModel<LinalgGradient<ConcreteOp>,
                                                ConcreteOp> {
   LogicalResult buildGradient(Operation *operation, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
+                              ValueRange resultGradients, ArrayRef<Type> wanted,
                               SmallVectorImpl<Value> &gradients) const {
     auto op = cast<linalg::LinalgOp>(operation);
     unsigned numInputs = op.getNumDpsInputs();
@@ -341,11 +346,13 @@ struct LinalgGradient
       }
       if (product)
         gradients[target] =
-            buildContraction(op, builder, resultGradients[0], target);
+            buildContraction(op, builder, resultGradients[0], target,
+                             wanted[target]);
       if (gradients[target])
         continue;
       FailureOr<Value> gradient =
-          InputGradient(op, builder, resultGradients, target).build();
+          InputGradient(op, builder, resultGradients, target, wanted[target])
+              .build();
       if (failed(gradient))
         return failure();
       gradients[target] = *gradient;

@@ -28,14 +28,19 @@ Value mlir::parc::buildZeros(OpBuilder &builder, Location loc,
 }
 
 /// True where operand `i` of `op` needs a gradient and can have one.
-static bool isWanted(Operation *op, unsigned i, ArrayRef<bool> wanted) {
+static bool isWanted(Operation *op, unsigned i, ArrayRef<Type> wanted) {
   return wanted[i] &&
          isa<FloatType>(getElementTypeOrSelf(op->getOperand(i).getType()));
 }
 
+/// `type` with the elements of `gradient`.
+static RankedTensorType like(RankedTensorType type, Value gradient) {
+  return type.clone(getElementTypeOrSelf(gradient));
+}
+
 /// Common checks: pushes nulls for all operands, and sets `any` where there is
 /// something to build.
-static LogicalResult start(Operation *op, Value gradient, ArrayRef<bool> wanted,
+static LogicalResult start(Operation *op, Value gradient, ArrayRef<Type> wanted,
                            SmallVectorImpl<Value> &gradients, bool &any) {
   gradients.assign(op->getNumOperands(), Value());
   any = false;
@@ -56,7 +61,7 @@ namespace {
 struct EmptyGradient
     : DifferentiableOpInterface::ExternalModel<EmptyGradient, tensor::EmptyOp> {
   LogicalResult buildGradient(Operation *op, OpBuilder &, ValueRange,
-                              ArrayRef<bool>,
+                              ArrayRef<Type>,
                               SmallVectorImpl<Value> &gradients) const {
     gradients.append(op->getNumOperands(), Value());
     return success();
@@ -68,8 +73,10 @@ struct EmptyGradient
 template <typename Derived, typename OpT>
 struct StructuralGradient
     : DifferentiableOpInterface::ExternalModel<Derived, OpT> {
+  bool onlyMoves(Operation *) const { return true; }
+
   LogicalResult buildGradient(Operation *op, OpBuilder &builder,
-                              ValueRange resultGradients, ArrayRef<bool> wanted,
+                              ValueRange resultGradients, ArrayRef<Type> wanted,
                               SmallVectorImpl<Value> &gradients) const {
     bool any = false;
     if (failed(start(op, resultGradients[0], wanted, gradients, any)))
@@ -84,10 +91,10 @@ struct StructuralGradient
 struct ExpandGradient
     : StructuralGradient<ExpandGradient, tensor::ExpandShapeOp> {
   static void build(tensor::ExpandShapeOp expand, OpBuilder &builder,
-                    Value gradient, ArrayRef<bool> wanted,
+                    Value gradient, ArrayRef<Type> wanted,
                     SmallVectorImpl<Value> &gradients) {
     gradients[0] = tensor::CollapseShapeOp::create(
-        builder, expand.getLoc(), expand.getSrcType(), gradient,
+        builder, expand.getLoc(), like(expand.getSrcType(), gradient), gradient,
         expand.getReassociationIndices());
   }
 };
@@ -95,10 +102,11 @@ struct ExpandGradient
 struct CollapseGradient
     : StructuralGradient<CollapseGradient, tensor::CollapseShapeOp> {
   static void build(tensor::CollapseShapeOp collapse, OpBuilder &builder,
-                    Value gradient, ArrayRef<bool> wanted,
+                    Value gradient, ArrayRef<Type> wanted,
                     SmallVectorImpl<Value> &gradients) {
     gradients[0] = tensor::ExpandShapeOp::create(
-        builder, collapse.getLoc(), collapse.getSrcType(), gradient,
+        builder, collapse.getLoc(), like(collapse.getSrcType(), gradient),
+        gradient,
         collapse.getReassociationIndices());
   }
 };
@@ -106,9 +114,9 @@ struct CollapseGradient
 struct ExtractSliceGradient
     : StructuralGradient<ExtractSliceGradient, tensor::ExtractSliceOp> {
   static void build(tensor::ExtractSliceOp slice, OpBuilder &builder,
-                    Value gradient, ArrayRef<bool> wanted,
+                    Value gradient, ArrayRef<Type> wanted,
                     SmallVectorImpl<Value> &gradients) {
-    Value zeros = buildZeros(builder, slice.getLoc(), slice.getSourceType());
+    Value zeros = buildZeros(builder, slice.getLoc(), like(slice.getSourceType(), gradient));
     gradients[0] = tensor::InsertSliceOp::create(
         builder, slice.getLoc(), gradient, zeros, slice.getMixedOffsets(),
         slice.getMixedSizes(), slice.getMixedStrides());
@@ -118,17 +126,17 @@ struct ExtractSliceGradient
 struct InsertSliceGradient
     : StructuralGradient<InsertSliceGradient, tensor::InsertSliceOp> {
   static void build(tensor::InsertSliceOp slice, OpBuilder &builder,
-                    Value gradient, ArrayRef<bool> wanted,
+                    Value gradient, ArrayRef<Type> wanted,
                     SmallVectorImpl<Value> &gradients) {
     if (isWanted(slice, 0, wanted))
       gradients[0] = tensor::ExtractSliceOp::create(
-          builder, slice.getLoc(), slice.getSourceType(), gradient,
-          slice.getMixedOffsets(), slice.getMixedSizes(),
+          builder, slice.getLoc(), like(slice.getSourceType(), gradient),
+          gradient, slice.getMixedOffsets(), slice.getMixedSizes(),
           slice.getMixedStrides());
     if (!isWanted(slice, 1, wanted))
       return;
     // What was overwritten does not matter.
-    Value zeros = buildZeros(builder, slice.getLoc(), slice.getSourceType());
+    Value zeros = buildZeros(builder, slice.getLoc(), like(slice.getSourceType(), gradient));
     gradients[1] = tensor::InsertSliceOp::create(
         builder, slice.getLoc(), zeros, gradient, slice.getMixedOffsets(),
         slice.getMixedSizes(), slice.getMixedStrides());

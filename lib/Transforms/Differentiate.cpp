@@ -40,7 +40,8 @@ Value splat(OpBuilder &builder, Location loc, Type type, double value) {
 /// Differentiates one step.
 class Differentiator {
 public:
-  explicit Differentiator(StepOp step) : step(step) {}
+  explicit Differentiator(StepOp step)
+      : step(step), symbols(step->getParentOfType<ModuleOp>()) {}
   LogicalResult run();
 
 private:
@@ -49,6 +50,11 @@ private:
   void markActive(Block &block);
   bool markStack(StackOp stack);
   bool isActive(Value value) { return active.contains(value); }
+  /// The element type that the gradient of `value` is added up in: of a
+  /// parameter, moved elements included, that of its slot.
+  Type gradientElement(Value value);
+  /// The type of the gradient of `value`, a tensor.
+  Type gradientType(Value value);
 
   void addGradient(OpBuilder &builder, Value value, Value gradient);
   Value takeGradient(Value value);
@@ -59,6 +65,7 @@ private:
   LogicalResult reverseStack(StackOp stack, OpBuilder &builder);
 
   StepOp step;
+  SymbolTable symbols;
   DenseSet<Value> active;
   DenseMap<Value, Value> gradients;
 };
@@ -107,13 +114,53 @@ void Differentiator::markActive(Block &block) {
 // Accumulation
 //===----------------------------------------------------------------------===//
 
+Type Differentiator::gradientElement(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto load = dyn_cast_or_null<LoadOp>(op))
+    return symbols.lookup<ParamOp>(load.getParam())
+        .getSlotElementType(kGradientSlot);
+  Type own = getElementTypeOrSelf(value.getType());
+  auto moved = dyn_cast_or_null<DifferentiableOpInterface>(op);
+  if (!moved || !moved.onlyMoves())
+    return own;
+  // The elements of several parameters have one type where theirs is one.
+  Type common;
+  for (Value operand : op->getOperands()) {
+    if (!isActive(operand))
+      continue;
+    Type element = gradientElement(operand);
+    if (common && common != element)
+      return own;
+    common = element;
+  }
+  return common ? common : own;
+}
+
+Type Differentiator::gradientType(Value value) {
+  return cast<RankedTensorType>(value.getType()).clone(gradientElement(value));
+}
+
+/// `value` with elements of type `element`.
+Value withElements(OpBuilder &builder, Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  unsigned width = type.getElementTypeBitWidth();
+  if (type.getElementType() == element)
+    return value;
+  if (width < element.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, value.getLoc(), type.clone(element),
+                                 value);
+  return arith::TruncFOp::create(builder, value.getLoc(), type.clone(element),
+                                 value);
+}
+
 void Differentiator::addGradient(OpBuilder &builder, Value value,
                                  Value gradient) {
   // Each use of a parameter accumulates by itself: uses may end up on different
   // stages, and their sum is what the slot is for.
+  gradient = withElements(builder, gradient, gradientElement(value));
   if (auto load = value.getDefiningOp<LoadOp>()) {
     AccumulateOp::create(builder, load.getLoc(), load.getParamAttr(), gradient,
-                         builder.getStringAttr("grad"));
+                         builder.getStringAttr(kGradientSlot));
     return;
   }
   Value &slot = gradients[value];
@@ -139,10 +186,10 @@ LogicalResult Differentiator::reverseOp(Operation *op, OpBuilder &builder) {
     return success();
   if (auto stack = dyn_cast<StackOp>(op))
     return reverseStack(stack, builder);
-  SmallVector<bool> wanted;
+  SmallVector<Type> wanted;
   for (Value operand : op->getOperands())
-    wanted.push_back(isActive(operand));
-  if (llvm::none_of(wanted, [](bool w) { return w; }))
+    wanted.push_back(isActive(operand) ? gradientElement(operand) : Type());
+  if (llvm::none_of(wanted, [](Type type) { return !!type; }))
     return success();
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
   if (!differentiable)
@@ -261,7 +308,7 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
     types.push_back(result.getType());
   }
   for (Value capture : captures)
-    types.push_back(capture.getType());
+    types.push_back(gradientType(capture));
   auto backward = StackOp::create(
       builder, loc, types, stack.getLayersAttr(), stack.getBeginAttr(),
       stack.getEndAttr(),
@@ -293,7 +340,7 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
   for (Value capture : captures) {
     Value gradient = takeGradient(capture);
     yielded.push_back(gradient ? gradient
-                               : splat(body, loc, capture.getType(), 0.0));
+                               : splat(body, loc, gradientType(capture), 0.0));
   }
   YieldOp::create(body, loc, yielded);
   gradients = std::move(outer);

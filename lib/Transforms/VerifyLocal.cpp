@@ -60,7 +60,7 @@ static LogicalResult verifyParam(Operation *op, StringRef name, StringRef slot,
                                  Type type, const AxisSizes &axes) {
   auto param = op->getParentOfType<ModuleOp>().lookupSymbol<ParamOp>(name);
   RankedTensorType expected =
-      localType(param.getTensorType(), param.getSlotSharding(slot), axes);
+      localType(param.getSlotType(slot), param.getSlotSharding(slot), axes);
   if (type == expected)
     return success();
   return emitError(op->getLoc()) << "expected parameter @" << name << " as "

@@ -211,7 +211,7 @@ TEST_P(Kernels, GatherAndScatterRows) {
     PARC_TRY(expect(same(download(r, out), {1, 2, 5, 6, 0, 0, 0, 0, 1, 2}),
                     "gather"));
     auto add = upload(r, iota(10));
-    scatterAddRows<float, int32_t>(r, tv, View<float>(add.data(), {5, 2}), ids,
+    scatterAddRows<float, float, int32_t>(r, tv, View<float>(add.data(), {5, 2}), ids,
                                    10);
     return expect(same(download(r, table), {11, 14, 3, 4, 8, 10}), "scatter");
   });

@@ -65,8 +65,8 @@ public:
 
 private:
   std::vector<Piece> pieces(Tensor<double> &x, Tensor<double> &y) {
-    return {{"w", {lo, 0}, {n, Cols}, x.data(), true},
-            {"b", {0}, {Cols}, y.data(), r.id() == 0}};
+    return {{"w", {lo, 0}, {n, Cols}, x.data(), true, DType::f64},
+            {"b", {0}, {Cols}, y.data(), r.id() == 0, DType::f64}};
   }
 
   Rank &r;
@@ -83,8 +83,8 @@ public:
   int64_t seq() const override { return 4; }
   int64_t vocab() const override { return 11; }
   std::vector<TensorSpec> parameters() const override {
-    return {{"w", {Rows, Cols}, DType::f64, Init::normal, 0.02},
-            {"b", {Cols}, DType::f64, Init::constant, 1}};
+    return {{"w", {Rows, Cols}, DType::f64, Init::normal, 0.02, DType::f64},
+            {"b", {Cols}, DType::f64, Init::constant, 1, DType::f64}};
   }
   std::unique_ptr<Worker> start(Rank &r) override {
     return std::make_unique<ToyWorker>(r, ranks);

@@ -100,6 +100,34 @@ parc.param @w : tensor<4x4xf32> {slot_shardings = {state = #parc.sharding<[{}], 
 
 // -----
 
+// expected-error @+1 {{expected 'grad' or 'state' in 'slot_types', got 'm'}}
+parc.param @w : tensor<4xbf16> {slot_types = {m = f32}}
+
+// -----
+
+// expected-error @+1 {{expected a float at least as wide as 'f32' for 'grad' in 'slot_types', got bf16}}
+parc.param @w : tensor<4xf32> {slot_types = {grad = bf16}}
+
+// -----
+
+// expected-error @+1 {{expected a float at least as wide as 'bf16' for 'state' in 'slot_types', got i32}}
+parc.param @w : tensor<4xbf16> {slot_types = {state = i32}}
+
+// -----
+
+parc.param @w : tensor<4xbf16> {slot_types = {grad = f32, state = f32}}
+parc.step @train inputs ["i"] micro {
+^bb0(%i: tensor<2xi64>):
+  %w = parc.load @w : tensor<4xbf16>
+  // expected-error @+1 {{expected elements of 'f32', as slot 'grad' of parameter @w has them, got 'bf16'}}
+  parc.accumulate @w, %w : tensor<4xbf16>
+  %loss = arith.constant dense<0.0> : tensor<f32>
+  parc.yield %loss, %loss : tensor<f32>, tensor<f32>
+} update {
+}
+
+// -----
+
 // expected-error @+1 {{axis 'tp' is partial and also splits a dimension}}
 parc.param @w : tensor<4x4xf32> {sharding = #parc.sharding<[{"tp"}, {}], partial sum {"tp"}>}
 

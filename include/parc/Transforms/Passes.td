@@ -37,6 +37,24 @@ def Differentiate : Pass<"parc-differentiate", "ModuleOp"> {
   let dependentDialects = ModelDialects;
 }
 
+def SlotTypes : Pass<"parc-slot-types", "ModuleOp"> {
+  let summary = "keeps gradients and optimizer state of narrow parameters in f32";
+  let description = [{
+    Mixed precision (arXiv:1710.03740): a parameter narrower than f32 that does
+    not say in which types its slots are kept gets gradients that are
+    accumulated and reduced in f32, and optimizer state with a master copy of
+    the value in f32. Runs before differentiation, which gives the gradients
+    that type.
+
+    Before: `parc.param @q : tensor<32x32xbf16> layers 3`
+
+    After:
+    ```mlir
+    parc.param @q : tensor<32x32xbf16> layers 3 {slot_types = {grad = f32, state = f32}}
+    ```
+  }];
+}
+
 def DecomposeComposites : Pass<"parc-decompose-composites", "ModuleOp"> {
   let summary = "decomposes the ops that have no factors";
   let description = [{

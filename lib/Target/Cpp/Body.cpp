@@ -216,7 +216,8 @@ LogicalResult BodyPrinter::printContract(rt::ContractOp op) {
 
 LogicalResult BodyPrinter::printScatter(rt::ScatterRowsOp op) {
   auto rows = cast<RankedTensorType>(op.getRows().getType());
-  std::string element = scalarType(rows.getElementType());
+  std::string term = scalarType(rows.getElementType());
+  std::string element = scalarType(op.getType().getElementType());
   std::string id = scalarType(
       cast<RankedTensorType>(op.getIds().getType()).getElementType());
   std::string count;
@@ -239,7 +240,7 @@ LogicalResult BodyPrinter::printScatter(rt::ScatterRowsOp op) {
     table += ".view()";
     own(op.getResult());
   }
-  os << indent << "scatterAddRows<" << element << ", " << id << ">(c.r, "
+  os << indent << "scatterAddRows<" << element << ", " << term << ", " << id << ">(c.r, "
      << table << ", " << get(op.getRows()) << ".reshape({" << count << ", "
      << width << "}).view(), " << get(op.getIds()) << ".reshape({" << count
      << "}).view(), " << get(op.getFirst()) << ");\n";

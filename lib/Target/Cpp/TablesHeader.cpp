@@ -147,6 +147,7 @@ private:
   void printGroups();
   void printParams();
   std::string flatText(rt::ParamOp param) const;
+  std::string slotTypes(rt::ParamOp param) const;
   bool isTrained(rt::ParamOp param) const;
   LogicalResult printInputs();
   void printSchedule();
@@ -255,6 +256,18 @@ std::string TablePrinter::flatText(rt::ParamOp param) const {
   return std::to_string(slots) + ", " + (axes ? names.axes(axes) : "{}");
 }
 
+/// The element type of gradients, and of the optimizer's state.
+std::string TablePrinter::slotTypes(rt::ParamOp param) const {
+  Type own = getElementTypeOrSelf(param.getType());
+  auto type = [&](StringRef slot) {
+    TypeAttr wide;
+    if (std::optional<DictionaryAttr> types = param.getSlotTypes())
+      wide = types->getAs<TypeAttr>(slot);
+    return dtype(wide ? wide.getValue() : own);
+  };
+  return type("grad") + ", " + type("state");
+}
+
 /// True where the step makes a gradient for the parameter.
 bool TablePrinter::isTrained(rt::ParamOp param) const {
   return llvm::any_of(names.roles, [&](rt::RoleOp role) {
@@ -269,7 +282,7 @@ bool TablePrinter::isTrained(rt::ParamOp param) const {
 }
 
 void TablePrinter::printParams() {
-  os << "\n// Name in checkpoints; type; dimensions: size, grain, axes that "
+  os << "\n// Name in checkpoints; types of value, gradient and state; dimensions: size, grain, axes that "
         "part it; the\n// checkpoint's tensor and the box in it; layers; first "
         "value; first stage; slots\n// whose elements are cut further, and the "
         "axes that cut them; whether it has a gradient.\nconstexpr ParamRow "
@@ -282,8 +295,8 @@ void TablePrinter::printParams() {
                        ? param.getValueAttr().getValueAsDouble()
                        : 0.0;
     os << "    {" << literal(param.getCheckpoint()) << ", "
-       << dtype(type.getElementType()) << ", " << type.getRank() << ",\n     "
-       << dims(type.getShape(), param.getAxes(), param.getGrains())
+       << dtype(type.getElementType()) << ", " << slotTypes(param) << ", "
+       << type.getRank() << ",\n     " << dims(type.getShape(), param.getAxes(), param.getGrains())
        << ",\n     " << list(param.getFull()) << ", "
        << list(param.getOffsets()) << ", "
        << static_cast<int64_t>(param.getLayers().value_or(0)) << ", "
@@ -461,6 +474,10 @@ void TablePrinter::printTables() {
      << names.sumSlots << ", Slot::" << names.slotNames.at("grad") << ", "
      << (names.slotNames.count("reduced")
              ? "Slot::" + names.slotNames.at("reduced")
+             : "-1")
+     << ", "
+     << (names.slotNames.count("master")
+             ? "Slot::" + names.slotNames.at("master")
              : "-1")
      << ",\n    inputs, " << role.getInputs().size() << ",\n    scalars, "
      << role.getScalars().size() << ", " << dtype(scalar) << ",\n    results, "

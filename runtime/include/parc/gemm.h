@@ -8,9 +8,10 @@
 /// \file
 /// C[batch.., m, n] (+)= A[batch.., m, k] * B[batch.., k, n] for views with any
 /// strides; a transposed operand is a permuted view. Float and double go to
-/// the library (OpenBLAS, cuBLASLt); an operand is copied only where neither
-/// of its inner dimensions has unit stride. Every other type is computed by a
-/// plain loop on the host: bf16 with float accumulation, residues exactly.
+/// the library (OpenBLAS, cuBLASLt), on a device bf16 too; an operand is copied
+/// only where neither of its inner dimensions has unit stride. Every other type
+/// is computed by a plain loop on the host, residues exactly. Products of bf16
+/// are accumulated in float, and may be given in it.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,7 @@
 
 namespace parc {
 
-/// The product of views of one rank and type. Batch strides may be 0 in A and
+/// The product of views of one rank and type; of bf16, C may be f32. Batch strides may be 0 in A and
 /// B. With k = 0 the result is zero, or unchanged when accumulating. C must
 /// not overlap A or B.
 void gemm(Rank &r, const AnyView &c, const AnyView &a, const AnyView &b,

@@ -140,8 +140,8 @@ __global__ void reduceThreads(Extents<NP> par, int64_t results, Extents<NR> red,
 
 /// A block a position; the first position of each row adds all of them, in
 /// order, so the sums are the same every time.
-template <class T, class Id>
-__global__ void scatterAddKernel(View<T> table, View<const T> src, View<Id> ids,
+template <class T, class S, class Id>
+__global__ void scatterAddKernel(View<T> table, View<const S> src, View<Id> ids,
                                  int64_t first) {
   for (int64_t i = blockIdx.x; i < src.dims[0]; i += gridDim.x) {
     int64_t row = int64_t(ids(i)) - first;
@@ -155,7 +155,7 @@ __global__ void scatterAddKernel(View<T> table, View<const T> src, View<Id> ids,
       if (int64_t(ids(k)) - first != row)
         continue;
       for (int64_t j = threadIdx.x; j < src.dims[1]; j += Threads)
-        table(row, j) = T(table(row, j) + src(k, j));
+        table(row, j) = T(table(row, j) + T(src(k, j)));
     }
   }
 }
@@ -191,12 +191,12 @@ void reduce(Rank &r, Extents<NP> par, Extents<NR> red, Acc init, C combine, F f,
   detail::checkLaunch(r);
 }
 
-template <class T, class Id>
-void scatterAddRows(Rank &r, View<T> table, In<T> src, View<Id> ids,
+template <class T, class S, class Id>
+void scatterAddRows(Rank &r, View<T> table, In<S> src, View<Id> ids,
                     int64_t first) {
   if (src.size() == 0 || !detail::ready(r))
     return;
-  detail::scatterAddKernel<T, Id>
+  detail::scatterAddKernel<T, S, Id>
       <<<unsigned(std::clamp<int64_t>(src.dims[0], 1, 1 << 20)),
          detail::Threads, 0, detail::streamOf(r)>>>(table, src, ids, first);
   detail::checkLaunch(r);

@@ -144,9 +144,10 @@ void reduce(Rank &, Extents<NP> par, Extents<NR> red, Acc init, C combine, F f,
 }
 
 /// table(ids(i) - first, :) += src(i, :), skipping rows that are not here. In
-/// the order of i, so the sums are the same every time.
-template <class T, class Id>
-void scatterAddRows(Rank &, View<T> table, In<T> src, View<Id> ids,
+/// the order of i, so the sums are the same every time. Terms are added in the
+/// table's type.
+template <class T, class S, class Id>
+void scatterAddRows(Rank &, View<T> table, In<S> src, View<Id> ids,
                     int64_t first) {
   const int64_t cols = src.dims[1];
   for (int64_t i = 0; i < src.dims[0]; ++i) {
@@ -155,7 +156,7 @@ void scatterAddRows(Rank &, View<T> table, In<T> src, View<Id> ids,
       continue;
 #pragma omp simd
     for (int64_t j = 0; j < cols; ++j)
-      table(row, j) = T(table(row, j) + src(i, j));
+      table(row, j) = T(table(row, j) + T(src(i, j)));
   }
 }
 

@@ -48,7 +48,9 @@ struct GroupRow {
 struct ParamRow {
   /// `{}` stands for the layer; with `{i}` row i is a tensor of its own.
   const char *checkpoint;
-  DType type;
+  DType type;      ///< Of the value.
+  DType gradType;  ///< What gradients are added up in.
+  DType stateType; ///< Of what only an update uses.
   int rank;
   DimRow dims[MaxRank];
   int64_t full[MaxRank];    ///< The checkpoint's tensor.
@@ -66,6 +68,8 @@ struct ParamRow {
   bool trained; ///< Has a gradient.
 
   bool isFlat(int slot) const { return flatSlots >> slot & 1; }
+  /// An update changes a wider copy of the value.
+  bool hasMaster() const { return stateType != type; }
 };
 
 struct InputRow {
@@ -120,6 +124,7 @@ struct Tables {
   int gradSlot;
   int reducedSlot; ///< The sum over ranks of a slot that is a rank's own; or
                    ///< -1.
+  int masterSlot;  ///< The value in the state's type; or -1.
   const InputRow *inputs;
   int numInputs;
   const char *const *scalars;
@@ -183,6 +188,8 @@ public:
   LayerRange layers(int stack, int64_t begin, int64_t end) const;
   void setMicroBatch(int64_t microBatch) { microBatch_ = microBatch; }
 
+  /// The element type of a slot.
+  DType slotType(const ParamRow &row, int slot) const;
   /// Makes the slots of a parameter for these layers.
   void allocate(int param, LayerRange layers);
   /// The piece of a slot's \p elements that this rank holds: start and size.

@@ -31,9 +31,10 @@ enum class Init { constant, normal };
 struct TensorSpec {
   std::string name;
   Shape shape;
-  DType type = DType::f32;
+  DType type = DType::f32; ///< As it is saved.
   Init init = Init::constant;
   double value = 0; ///< The constant, or the standard deviation.
+  DType gradType = DType::f32; ///< As its gradient is saved.
 };
 
 /// One rank's box of a logical tensor: row-major in this rank's memory.
@@ -42,6 +43,7 @@ struct Piece {
   Shape lo, size; ///< Box [lo, lo + size) of the whole tensor.
   void *data = nullptr;
   bool owner = true; ///< Exactly one rank writes each element when saving.
+  DType type = DType::f32; ///< Of the elements at `data`.
 };
 
 /// The optimizer's numbers; all may change from step to step.
@@ -69,6 +71,9 @@ class Worker {
 public:
   virtual ~Worker();
   virtual std::vector<Piece> parameters() = 0;
+  /// Further places that the parameters' initial values go to, in their own
+  /// type: what is computed with, where updates work on a wider copy.
+  virtual std::vector<Piece> copies() { return {}; }
   /// Under the parameters' names; valid after a step.
   virtual std::vector<Piece> gradients() = 0;
   /// Pieces of Program::results(); valid after a step.

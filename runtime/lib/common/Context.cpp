@@ -126,6 +126,11 @@ void Context::checkLoads() {
 // Parameters
 //===----------------------------------------------------------------------===//
 
+DType Context::slotType(const ParamRow &row, int slot) const {
+  bool isGradient = slot == tables.gradSlot || slot == tables.reducedSlot;
+  return slot == 0 ? row.type : isGradient ? row.gradType : row.stateType;
+}
+
 void Context::allocate(int param, LayerRange layers) {
   const ParamRow &row = tables.params[param];
   Held &held = params_[size_t(param)];
@@ -139,10 +144,11 @@ void Context::allocate(int param, LayerRange layers) {
     Values slots;
     for (int s = 0; s < tables.numSlots; ++s) {
       // Where nothing is cut the sum over ranks replaces the rank's own.
-      bool unused = s == tables.reducedSlot && !row.isFlat(s);
+      bool unused = (s == tables.reducedSlot && !row.isFlat(s)) ||
+                    (s == tables.masterSlot && !row.hasMaster());
       int64_t count = unused ? 0 : piece(param, s, elements).second;
       bool list = unused || row.isFlat(s);
-      slots.push_back(AnyValue::make(store, row.type, list ? &count : sizes,
+      slots.push_back(AnyValue::make(store, slotType(row, s), list ? &count : sizes,
                                      list ? 1 : row.rank));
       r.fillZero(slots.back().data(), slots.back().bytes());
     }

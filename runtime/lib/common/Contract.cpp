@@ -100,7 +100,7 @@ void run(Rank &r, AnyView c, AnyView a, AnyView b,
          const std::vector<Joined> &sums, size_t at, int64_t stepA,
          int64_t stepB, bool &accumulate) {
   if (at == sums.size()) {
-    size_t width = sizeOf(c.type);
+    size_t width = sizeOf(a.type);
     a.data = static_cast<char *>(a.data) + stepA * int64_t(width);
     b.data = static_cast<char *>(b.data) + stepB * int64_t(width);
     gemm(r, c, a, b, accumulate);

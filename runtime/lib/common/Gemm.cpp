@@ -41,8 +41,10 @@ static std::string sizesText(const AnyView &v) {
 }
 
 static bool agree(const AnyView &c, const AnyView &a, const AnyView &b) {
-  if (c.rank < 2 || c.rank != a.rank || c.rank != b.rank || c.type != a.type ||
-      c.type != b.type)
+  bool typed =
+      a.type == b.type && (c.type == a.type || (c.type == DType::f32 &&
+                                                a.type == DType::bf16));
+  if (c.rank < 2 || c.rank != a.rank || c.rank != b.rank || !typed)
     return false;
   int m = c.rank - 2, n = c.rank - 1;
   for (int d = 0; d < m; ++d)
@@ -53,13 +55,13 @@ static bool agree(const AnyView &c, const AnyView &a, const AnyView &b) {
 }
 
 /// One matrix by a plain loop; \p acc is a row of accumulators.
-template <class T, class A>
-static void multiplyPlain(const Product &p, T *c, const T *a, const T *b,
+template <class C, class T, class A>
+static void multiplyPlain(const Product &p, C *c, const T *a, const T *b,
                           std::vector<A> &acc) {
   int i1 = p.c.rank - 2, i2 = p.c.rank - 1;
   int64_t n = p.n();
   for (int64_t i = 0; i < p.m(); ++i) {
-    T *row = c + i * p.c.strides[i1];
+    C *row = c + i * p.c.strides[i1];
     for (int64_t j = 0; j < n; ++j)
       acc[j] = p.accumulate ? A(row[j * p.c.strides[i2]]) : A(0);
     for (int64_t k = 0; k < p.k(); ++k) {
@@ -69,29 +71,34 @@ static void multiplyPlain(const Product &p, T *c, const T *a, const T *b,
         acc[j] += x * A(line[j * p.b.strides[i2]]);
     }
     for (int64_t j = 0; j < n; ++j)
-      row[j * p.c.strides[i2]] = T(acc[j]);
+      row[j * p.c.strides[i2]] = C(acc[j]);
   }
 }
 
 /// Every matrix of the batch, outermost dimension first.
-template <class T, class A>
-static void forBatch(const Product &p, int d, T *c, const T *a, const T *b,
+template <class C, class T, class A>
+static void forBatch(const Product &p, int d, C *c, const T *a, const T *b,
                      std::vector<A> &acc) {
   if (d == p.c.rank - 2)
-    return multiplyPlain<T, A>(p, c, a, b, acc);
+    return multiplyPlain(p, c, a, b, acc);
   for (int64_t i = 0; i < p.c.dims[d]; ++i)
-    forBatch<T, A>(p, d + 1, c + i * p.c.strides[d], a + i * p.a.strides[d],
+    forBatch(p, d + 1, c + i * p.c.strides[d], a + i * p.a.strides[d],
                    b + i * p.b.strides[d], acc);
 }
 
 static void gemmPlain(const Product &p) {
-  dispatch(p.c.type, [&](auto zero) {
+  dispatch(p.a.type, [&](auto zero) {
     using T = decltype(zero);
     using A = std::conditional_t<std::is_same_v<T, BFloat16>, float, T>;
     std::vector<A> acc(p.n());
-    forBatch<T, A>(p, 0, static_cast<T *>(p.c.data),
-                   static_cast<const T *>(p.a.data),
-                   static_cast<const T *>(p.b.data), acc);
+    auto run = [&](auto *c) {
+      forBatch(p, 0, c, static_cast<const T *>(p.a.data),
+               static_cast<const T *>(p.b.data), acc);
+    };
+    if constexpr (std::is_same_v<T, BFloat16>)
+      if (p.c.type == DType::f32)
+        return run(static_cast<float *>(p.c.data));
+    run(static_cast<T *>(p.c.data));
   });
 }
 
@@ -109,16 +116,17 @@ void gemm(Rank &r, const AnyView &c, const AnyView &a, const AnyView &b,
   if (!agree(c, a, b))
     return r.fail(Status(Code::InvalidArgument,
                          "gemm: expected C[.., m, n], A[.., m, k], "
-                         "B[.., k, n] of one dtype, got " +
+                         "B[.., k, n] of one dtype, or A and B of bf16 and C "
+                         "of f32, got " +
                              sizesText(c) + ", " + sizesText(a) + ", " +
                              sizesText(b)));
   const DeviceOps &device = deviceOf(r.backend());
   if (c.size() == 0)
     return;
-  if (!device.hasGemm(c.type)) {
+  if (!device.hasGemm(a.type)) {
     if (r.backend() != Backend::host)
       return r.fail(Status(Code::Unsupported,
-                           std::string("gemm: dtype ") + nameOf(c.type) +
+                           std::string("gemm: dtype ") + nameOf(a.type) +
                                " is available on the host only"));
     return gemmPlain({c, a, b, accumulate});
   }
@@ -137,7 +145,7 @@ void gemm(Rank &r, const AnyView &c, const AnyView &a, const AnyView &b,
   const AnyView *views[3] = {&a, &b, &c};
   for (int i = 0; i < 3; ++i)
     if (packed[i])
-      r.pool().give(packed[i], size_t(views[i]->size()) * sizeOf(c.type));
+      r.pool().give(packed[i], size_t(views[i]->size()) * sizeOf(views[i]->type));
 }
 
 } // namespace parc

@@ -107,7 +107,12 @@ public:
     inputs.resize(size_t(inFlight));
   }
 
-  std::vector<Piece> parameters() override { return pieces(0, nullptr); }
+  std::vector<Piece> parameters() override {
+    return pieces([&](int param) { return heldSlot(param); });
+  }
+  std::vector<Piece> copies() override {
+    return pieces([&](int param) { return heldSlot(param) ? 0 : -1; });
+  }
   std::vector<Piece> gradients() override;
   StepResult step(const StepInput &input, const Hyper &hyper) override;
 
@@ -122,7 +127,32 @@ private:
     return row.layers ? context.layers(row.stack, 0, row.layers)
                       : LayerRange{0, 1};
   }
-  std::vector<Piece> pieces(int slot, Values *scaled);
+  /// The slot that an update changes: the value or its master.
+  int heldSlot(int param) const {
+    return tables.params[param].hasMaster() && tables.masterSlot >= 0
+               ? tables.masterSlot
+               : 0;
+  }
+  /// This rank's pieces of the slot that \p slotOf names, -1 for none.
+  template <class F> std::vector<Piece> pieces(F slotOf) {
+    std::vector<Piece> result;
+    forEachLayer([&](int param, int64_t layer) {
+      int slot = slotOf(param);
+      if (slot >= 0)
+        addPieces(param, layer, slot,
+                  static_cast<char *>(context.slot(param, layer, slot).data),
+                  result);
+    });
+    return result;
+  }
+  /// Calls \p body for every parameter of this rank, and each layer of it.
+  template <class F> void forEachLayer(F body) const {
+    for (int param : used) {
+      LayerRange range = layersOf(param);
+      for (int64_t layer = range.begin; layer < range.end; ++layer)
+        body(param, layer);
+    }
+  }
   bool isOwner(const ParamRow &row, int slot) const;
   int gradSlotOf(int param) const;
   void addPieces(int param, int64_t layer, int slot, char *data,
@@ -197,39 +227,10 @@ void StagedWorker::addPieces(int param, int64_t layer, int slot, char *data,
       piece.size.push_back(box.size[size_t(d)]);
     }
     piece.owner = isOwner(row, slot);
-    piece.data = data + size_t(box.offset) * sizeOf(row.type);
-    ::parc::addPieces(piece, sizeOf(row.type), result);
+    piece.type = context.slotType(row, slot);
+    piece.data = data + size_t(box.offset) * sizeOf(piece.type);
+    ::parc::addPieces(piece, sizeOf(piece.type), result);
   }
-}
-
-std::vector<Piece> StagedWorker::pieces(int slot, Values *scaled) {
-  std::vector<Piece> result;
-  for (int param : used) {
-    if (scaled && !tables.params[param].trained)
-      continue;
-    LayerRange range = layersOf(param);
-    int held = scaled ? gradSlotOf(param) : slot;
-    for (int64_t layer = range.begin; layer < range.end; ++layer) {
-      AnyView view = context.slot(param, layer, held);
-      char *data = static_cast<char *>(view.data);
-      if (scaled) {
-        AnyValue copy = context.like(view);
-        std::vector<char> host(copy.bytes());
-        context.r.toHost(host.data(), view.data, host.size());
-        size_t width = sizeOf(view.type);
-        double perLabel = validLabels ? 1.0 / double(validLabels) : 1.0;
-        for (int64_t i = 0; i < view.size(); ++i) {
-          char *at = host.data() + size_t(i) * width;
-          writeNumber(view.type, readNumber(view.type, at) * perLabel, at);
-        }
-        context.r.toDevice(copy.data(), host.data(), host.size());
-        data = static_cast<char *>(copy.data());
-        scaled->push_back(std::move(copy));
-      }
-      addPieces(param, layer, held, data, result);
-    }
-  }
-  return result;
 }
 
 /// Where the sum over ranks of the gradient is.
@@ -243,7 +244,25 @@ int StagedWorker::gradSlotOf(int param) const {
 /// What is saved is the gradient of the mean; the slot holds the sum's.
 std::vector<Piece> StagedWorker::gradients() {
   scaledGradients.clear();
-  return pieces(tables.gradSlot, &scaledGradients);
+  std::vector<Piece> result;
+  double perLabel = validLabels ? 1.0 / double(validLabels) : 1.0;
+  forEachLayer([&](int param, int64_t layer) {
+    if (!tables.params[param].trained)
+      return;
+    int slot = gradSlotOf(param);
+    AnyView view = context.slot(param, layer, slot);
+    AnyValue copy = context.like(view);
+    std::vector<char> host(copy.bytes());
+    context.r.toHost(host.data(), view.data, host.size());
+    for (int64_t i = 0; i < view.size(); ++i) {
+      char *at = host.data() + size_t(i) * sizeOf(view.type);
+      writeNumber(view.type, readNumber(view.type, at) * perLabel, at);
+    }
+    context.r.toDevice(copy.data(), host.data(), host.size());
+    addPieces(param, layer, slot, static_cast<char *>(copy.data()), result);
+    scaledGradients.push_back(std::move(copy));
+  });
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -451,7 +470,8 @@ std::vector<TensorSpec> StagedProgram::parameters() const {
       spec.name = checkpointName(row, layer);
       if (!seen.emplace(spec.name, true).second)
         continue;
-      spec.type = row.type;
+      spec.type = row.stateType;
+      spec.gradType = row.gradType;
       spec.init = row.init;
       spec.value = row.value;
       bool rows = hasRowTensors(spec.name);

@@ -180,12 +180,12 @@ Status Run::load(Rank &r, const Piece &piece) const {
     return Status(Code::InvalidArgument,
                   "piece of an unknown parameter '" + piece.name + "'");
   int64_t n = product(piece.size);
-  std::vector<char> host(size_t(n) * sizeOf(s->type));
+  std::vector<char> host(size_t(n) * sizeOf(piece.type));
   if (!flags.weights.empty())
-    PARC_TRY(weights.read(s->name, s->shape, piece.lo, piece.size, s->type,
+    PARC_TRY(weights.read(s->name, s->shape, piece.lo, piece.size, piece.type,
                           host.data()));
   else
-    dispatch(s->type, [&](auto zero) {
+    dispatch(piece.type, [&](auto zero) {
       using T = decltype(zero);
       T *out = reinterpret_cast<T *>(host.data());
       for (int64_t i = 0; i < n; ++i) {
@@ -221,7 +221,7 @@ Status Run::writePieces(Rank &r, SafetensorsWriter &writer,
     if (s == known.end())
       return Status(Code::InvalidArgument,
                     "piece of an unknown tensor '" + piece.name + "'");
-    std::vector<char> host(size_t(product(piece.size)) * sizeOf(s->type));
+    std::vector<char> host(size_t(product(piece.size)) * sizeOf(piece.type));
     r.toHost(host.data(), piece.data, host.size());
     PARC_TRY(r.status());
     PARC_TRY(writer.writeBox(prefix + piece.name, piece.lo, piece.size,
@@ -234,9 +234,10 @@ Status Run::save(Rank &r, Communicator &world, Worker &worker,
                  const StepResult &result) const {
   std::vector<TensorEntry> entries = {{"loss", FileType::F64, {}},
                                       {"grad_norm", FileType::F64, {}}};
-  for (const TensorSpec &s : specs)
-    for (const char *prefix : {"param.", "grad."})
-      entries.push_back({prefix + s.name, fileTypeOf(s.type), s.shape});
+  for (const TensorSpec &s : specs) {
+    entries.push_back({"param." + s.name, fileTypeOf(s.type), s.shape});
+    entries.push_back({"grad." + s.name, fileTypeOf(s.gradType), s.shape});
+  }
   std::vector<TensorSpec> extra = program.results();
   for (const TensorSpec &s : extra)
     entries.push_back({s.name, fileTypeOf(s.type), s.shape});
@@ -272,8 +273,10 @@ Status Run::rank(Endpoint &endpoint) const {
   PARC_TRY(r.status());
   std::unique_ptr<Worker> worker = program.start(r);
   PARC_TRY(r.status());
-  for (const Piece &piece : worker->parameters())
-    PARC_TRY(load(r, piece));
+  for (const std::vector<Piece> &pieces :
+       {worker->parameters(), worker->copies()})
+    for (const Piece &piece : pieces)
+      PARC_TRY(load(r, piece));
   std::vector<int32_t> tokens, labels;
   StepResult result;
   for (int64_t step = 1; step <= flags.steps; ++step) {

@@ -151,9 +151,11 @@ Status describe(Descriptors &d, int which, DType t, const Operand &o,
                     "batch step");
 }
 
-/// C = A * B, all column-major; accumulation in f32, or f64 for f64.
-Status multiply(CudaEndpoint &e, DType t, const Operand &a, const Operand &b,
-                const Operand &c, int batch, bool accumulate) {
+/// C = A * B, all column-major, A and B of type \p t, C of type \p result;
+/// accumulation in f32, or f64 for f64.
+Status multiply(CudaEndpoint &e, DType t, DType result, const Operand &a,
+                const Operand &b, const Operand &c, int batch,
+                bool accumulate) {
   bool wide = t == DType::f64;
   Descriptors d;
   PARC_TRY(blasStatus(
@@ -171,7 +173,7 @@ Status multiply(CudaEndpoint &e, DType t, const Operand &a, const Operand &b,
                  "transpose"));
   PARC_TRY(describe(d, 0, t, a, batch));
   PARC_TRY(describe(d, 1, t, b, batch));
-  PARC_TRY(describe(d, 2, t, c, batch));
+  PARC_TRY(describe(d, 2, result, c, batch));
   PARC_TRY(
       blasStatus(cublasLtMatmulPreferenceCreate(&d.preference), "preference"));
   size_t space = CudaEndpoint::WorkspaceBytes;
@@ -233,10 +235,10 @@ Status zeroMatrices(Rank &r, const Product &p, char *c, int batch) {
 
 /// The innermost batch dimension goes to the library, the others are a loop.
 Status batches(Rank &r, const Product &p, int d, char *c, char *a, char *b) {
-  int64_t width = int64_t(sizeOf(p.c.type));
+  auto width = int64_t(sizeOf(p.a.type)), wide = int64_t(sizeOf(p.c.type));
   if (d < p.c.rank - 3) {
     for (int64_t i = 0; i < p.c.dims[d]; ++i)
-      PARC_TRY(batches(r, p, d + 1, c + i * p.c.strides[d] * width,
+      PARC_TRY(batches(r, p, d + 1, c + i * p.c.strides[d] * wide,
                        a + i * p.a.strides[d] * width,
                        b + i * p.b.strides[d] * width));
     return Status();
@@ -249,8 +251,8 @@ Status batches(Rank &r, const Product &p, int d, char *c, char *a, char *b) {
   // Where C is row-major, its transpose is computed: C^T = B^T A^T.
   bool flip = !matrixLayout(p.c).transposed;
   Operand oa = operand(p.a, a, flip), ob = operand(p.b, b, flip);
-  return flip ? multiply(e, p.c.type, ob, oa, oc, batch, p.accumulate)
-              : multiply(e, p.c.type, oa, ob, oc, batch, p.accumulate);
+  return multiply(e, p.a.type, p.c.type, flip ? ob : oa, flip ? oa : ob, oc,
+                  batch, p.accumulate);
 }
 
 Status gemmDevice(Rank &r, const Product &p) {

@@ -35,8 +35,11 @@ protected:
         dyn_cast_or_null<parc::DifferentiableOpInterface>(parse(args, body));
     if (!op)
       return "no interface" + message;
-    SmallVector<bool> mask(wanted);
-    mask.resize(op->getNumOperands(), wanted.empty());
+    SmallVector<Type> mask;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      mask.push_back(wanted.empty() || (index < wanted.size() && wanted[index])
+                         ? getElementTypeOrSelf(operand.getType())
+                         : Type());
     OpBuilder builder(op);
     builder.setInsertionPointAfter(op);
     SmallVector<Value> gradients;

@@ -107,7 +107,7 @@ TEST(NNGradient, HasTheOperandsTypesAndNothingUnwanted) {
     // The first result stands for its own gradient.
     SmallVector<Value> grads(op->getNumResults());
     grads[0] = op->getResult(0);
-    SmallVector<bool> none(op->getNumOperands(), false);
+    SmallVector<Type> none(op->getNumOperands());
     SmallVector<Value> results;
     Operation *last = op->getBlock()->getTerminator()->getPrevNode();
     ASSERT_TRUE(succeeded(op.buildGradient(builder, grads, none, results)));
@@ -115,15 +115,16 @@ TEST(NNGradient, HasTheOperandsTypesAndNothingUnwanted) {
     ASSERT_EQ(results.size(), op->getNumOperands());
     for (Value value : results)
       EXPECT_FALSE(value);
-    SmallVector<bool> wanted(op->getNumOperands(), false);
+    SmallVector<Type> wanted(op->getNumOperands());
     for (auto [i, type] : llvm::enumerate(op->getOperandTypes()))
       if (auto tensor = dyn_cast<RankedTensorType>(type))
-        wanted[i] = isa<FloatType>(tensor.getElementType()) &&
-                    !(isa<RopeOp>(op) && i > 0);
+        if (isa<FloatType>(tensor.getElementType()) &&
+            !(isa<RopeOp>(op) && i > 0))
+          wanted[i] = tensor.getElementType();
     results.clear();
     ASSERT_TRUE(succeeded(op.buildGradient(builder, grads, wanted, results)));
     for (auto [i, value] : llvm::enumerate(results)) {
-      EXPECT_EQ(static_cast<bool>(value), wanted[i]);
+      EXPECT_EQ(static_cast<bool>(value), static_cast<bool>(wanted[i]));
       if (value) {
         EXPECT_EQ(value.getType(), op->getOperand(i).getType());
       }
