@@ -27,6 +27,19 @@ unsigned OpFactors::add(int64_t size, int64_t grain, bool splittable) {
   return factors.size() - 1;
 }
 
+bool OpFactors::sums() const {
+  SmallVector<bool> made(factors.size());
+  for (const ValueFactors &dims : results)
+    for (const DimFactors &dim : dims)
+      for (unsigned factor : dim)
+        made[factor] = true;
+  return llvm::any_of(operands, [&](const ValueFactors &dims) {
+    return llvm::any_of(dims, [&](const DimFactors &dim) {
+      return llvm::any_of(dim, [&](unsigned factor) { return !made[factor]; });
+    });
+  });
+}
+
 /// One factor a dimension, in order; nothing for scalars and non-tensors.
 static ValueFactors identityFactors(Type type) {
   ValueFactors dims;

@@ -81,6 +81,9 @@ struct OpFactors {
   /// list. A scalar result combines the subsets by a sum.
   bool uniform = false;
 
+  /// True where a factor of an operand is in no result: results are sums.
+  bool sums() const;
+
   /// Adds a factor and returns its index.
   unsigned add(int64_t size, int64_t grain = 1, bool splittable = true);
 

@@ -41,3 +41,17 @@ void ParcDialect::initialize() {
 #include "Parc/ParcOps.cpp.inc"
       >();
 }
+
+bool mlir::parc::sumsNarrow(Operation *op) {
+  auto narrow = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    auto element =
+        tensor ? dyn_cast<FloatType>(tensor.getElementType()) : FloatType();
+    return element && element.getWidth() < 32;
+  };
+  auto shardable = dyn_cast<ShardableOpInterface>(op);
+  if (!shardable || llvm::none_of(op->getResultTypes(), narrow))
+    return false;
+  FailureOr<OpFactors> factors = shardable.getFactors();
+  return succeeded(factors) && factors->sums();
+}

@@ -89,7 +89,8 @@ def RT_ContractOp : RT_Op<"contract", [Pure]> {
   let description = [{
     Calls `parc::contract`, which makes strided batched matrix products of it.
     `a_dims`, `b_dims` and `c_dims` name each operand's dimensions by letters,
-    as in an einsum.
+    as in an einsum. Products of bf16 are added up in f32, and given in f32 where
+    the result is; all others in their own type.
 
     Example:
     ```mlir

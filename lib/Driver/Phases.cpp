@@ -53,6 +53,7 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createSlotTypes());
     manager.addPass(createDifferentiate());
     manager.addPass(nn::createAddOptimizer());
+    manager.addPass(createAccumulateTypes());
     return;
   case Phase::Sharded: {
     manager.addPass(createDecomposeComposites());

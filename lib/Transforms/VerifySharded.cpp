@@ -118,6 +118,24 @@ static LogicalResult verifyPlaces(Operation *op) {
   return failure();
 }
 
+/// A narrow sum is added up in a wide type.
+static LogicalResult verifyAccumulation(Operation *op) {
+  if (!sumsNarrow(op))
+    return success();
+  auto type = op->getAttrOfType<TypeAttr>(kAccumulateAttr);
+  auto wide = type ? dyn_cast<FloatType>(type.getValue()) : FloatType();
+  if (wide && wide.getWidth() >= 32)
+    return success();
+  InFlightDiagnostic diag =
+      emitError(op->getLoc())
+      << "'" << op->getName() << "' sums in "
+      << getElementTypeOrSelf(op->getResultTypes().front())
+      << ", expected '" << kAccumulateAttr << "' of f32 or wider, got ";
+  if (type)
+    return diag << type;
+  return diag << "none; 'parc-accumulate-types' sets it";
+}
+
 namespace {
 struct VerifyShardedPass
     : public parc::impl::VerifyShardedBase<VerifyShardedPass> {
@@ -131,6 +149,7 @@ struct VerifyShardedPass
             op->getParentOfType<linalg::LinalgOp>())
           return WalkResult::advance();
         return WalkResult(failure(failed(verifyHasLayouts(op)) ||
+                                  failed(verifyAccumulation(op)) ||
                                   failed(verifyOpLayout(op, axes)) ||
                                   failed(verifyPlaces(op))));
       });

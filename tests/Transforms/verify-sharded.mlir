@@ -73,3 +73,46 @@ parc.step @train inputs ["ids"] micro {
   parc.yield %zero, %zero : tensor<f32, #parc.sharding<[]>>, tensor<f32, #parc.sharding<[]>>
 } update {
 }
+
+// -----
+
+// A cast is not linear: what is partial is reduced first.
+!narrow = tensor<4x3xbf16, #parc.sharding<[{}, {}], partial sum {"tp"}>>
+!wide = tensor<4x3xf32, #parc.sharding<[{}, {}], partial sum {"tp"}>>
+!in = tensor<4x2xbf16, #parc.sharding<[{}, {"tp"}]>>
+!weight = tensor<3x2xbf16, #parc.sharding<[{}, {"tp"}]>>
+parc.mesh ["tp"] sizes [2]
+parc.param @x : tensor<4x2xbf16>
+parc.param @w : tensor<3x2xbf16>
+// expected-remark @+1 {{the sharded phase does not hold}}
+parc.step @train inputs ["x"] micro {
+^bb0(%i: tensor<4xi64, #parc.sharding<[{}]>>):
+  %x = parc.load @x : !in
+  %w = parc.load @w : !weight
+  %y = nn.linear %x, %w {parc.accumulate = f32} : !in, !weight -> !narrow
+  // expected-error @+1 {{'arith.extf' reads a sum unfinished over {tp} in operand 0, in which it is not linear}}
+  %z = arith.extf %y : !narrow to !wide
+  %zero = arith.constant dense<0.0> : tensor<f32, #parc.sharding<[]>>
+  parc.yield %zero, %zero : tensor<f32, #parc.sharding<[]>>, tensor<f32, #parc.sharding<[]>>
+} update {
+}
+
+// -----
+
+!in = tensor<4x2xbf16, #parc.sharding<[{}, {}]>>
+!weight = tensor<3x2xbf16, #parc.sharding<[{}, {}]>>
+!out = tensor<4x3xbf16, #parc.sharding<[{}, {}]>>
+parc.mesh ["tp"] sizes [2]
+parc.param @x : tensor<4x2xbf16>
+parc.param @w : tensor<3x2xbf16>
+// expected-remark @+1 {{the sharded phase does not hold}}
+parc.step @train inputs ["x"] micro {
+^bb0(%i: tensor<4xi64, #parc.sharding<[{}]>>):
+  %x = parc.load @x : !in
+  %w = parc.load @w : !weight
+  // expected-error @+1 {{'nn.linear' sums in 'bf16', expected 'parc.accumulate' of f32 or wider, got none; 'parc-accumulate-types' sets it}}
+  %y = nn.linear %x, %w : !in, !weight -> !out
+  %zero = arith.constant dense<0.0> : tensor<f32, #parc.sharding<[]>>
+  parc.yield %zero, %zero : tensor<f32, #parc.sharding<[]>>, tensor<f32, #parc.sharding<[]>>
+} update {
+}

@@ -55,6 +55,28 @@ def SlotTypes : Pass<"parc-slot-types", "ModuleOp"> {
   }];
 }
 
+def AccumulateTypes : Pass<"parc-accumulate-types", "ModuleOp"> {
+  let summary = "writes down what narrow sums are accumulated in";
+  let description = [{
+    An op that sums and gives its result in a type narrower than f32 adds up in
+    f32 and rounds once. The pass says so on the op, for readers and for
+    `parc-verify-sharded`, which refuses a narrow sum that does not. A sum that
+    is given in f32 or wider is added up in that.
+
+    Compute, accumulate and reduce type of a value are thus all in the text: the
+    elements of its op's operands, this attribute or else its own elements, and
+    its own elements where it is partial.
+
+    Before: `%y = nn.linear %x, %w : tensor<4x32xbf16>, tensor<8x32xbf16> -> tensor<4x8xbf16>`
+
+    After:
+    ```mlir
+    %y = nn.linear %x, %w {parc.accumulate = f32} :
+        tensor<4x32xbf16>, tensor<8x32xbf16> -> tensor<4x8xbf16>
+    ```
+  }];
+}
+
 def DecomposeComposites : Pass<"parc-decompose-composites", "ModuleOp"> {
   let summary = "decomposes the ops that have no factors";
   let description = [{

@@ -166,14 +166,16 @@ def boundary(p):
 
 
 def once_a_step(p, what, kind, axes, members, per_layer, single, repeats=1, direction="update"):
-    """Parameters or their gradients: `per_layer` elements a layer and `single`
-    outside, each in exactly one bucket, `repeats` times a step."""
+    """Parameters, gathered in bf16, or their gradients, reduced in f32: `per_layer`
+    elements a layer and `single` outside, each in exactly one bucket, `repeats`
+    times a step."""
     rows = p.take(kind=kind, over=axes, direction=direction, members=members,
                   test=lambda row: row["elements"] > 1)
     total = sum(r["elements"] * r["count_per_step"] for r in rows)
     what = f"{what}, {kind}, stage {p.stage}"
     same(what, (per_layer * p.layers + single) * repeats, total)
     for row in rows:
+        same(what + ", dtype", "bf16" if kind == "all_gather" else "f32", row["dtype"])
         want = sent(kind, members, row["elements"]) * BYTES[row["dtype"]]
         same_bytes(what, want, row["bytes_sent"])
     return rows
@@ -307,7 +309,7 @@ def tied(p):
     """1 AR a step over the two stages that hold it, of Vh/t, of the largest part."""
     size = [-(-p.vocabulary // p.n["t"]) * p.h] if p.first or p.last else []
     table = lambda row: row["elements"] > 1
-    calls(p, "tied", "all_reduce", ["pp"], "update", size, test=table)
+    calls(p, "tied", "all_reduce", ["pp"], "update", size, dtype="f32", test=table)
 
 
 def scalar(p, what, axes):
