@@ -70,7 +70,8 @@ def Parc_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
            "ArrayRef<Type>":$wanted, "SmallVectorImpl<Value> &":$operandGradients)>,
     InterfaceMethod<[{
         True where the elements of the results are those of the operands, put
-        elsewhere. The gradients of such an op have any one element type.
+        elsewhere or converted. The gradients of such an op have any one element
+        type.
       }], "bool", "onlyMoves", (ins), [{}], [{ return false; }]>
   ];
 }

@@ -17,6 +17,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "parc/Interfaces/Casts.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -229,6 +231,25 @@ struct ElementwiseGradient
   }
 };
 
+/// The gradient of a conversion is converted to what is wanted, if at all.
+template <typename ConcreteOp>
+struct CastGradient
+    : DifferentiableOpInterface::ExternalModel<CastGradient<ConcreteOp>,
+                                               ConcreteOp> {
+  bool onlyMoves(Operation *) const { return true; }
+
+  LogicalResult buildGradient(Operation *op, OpBuilder &builder,
+                              ValueRange resultGradients, ArrayRef<Type> wanted,
+                              SmallVectorImpl<Value> &gradients) const {
+    Value gradient = resultGradients.front();
+    gradients.push_back(gradient && wanted[0]
+                            ? withElements(builder, op->getLoc(), gradient,
+                                           wanted[0])
+                            : Value());
+    return success();
+  }
+};
+
 /// A value that no float operand goes into has no gradients to give.
 template <typename ConcreteOp>
 struct NoGradient
@@ -250,8 +271,12 @@ template <typename DialectT> struct AttachRules {
   MLIRContext *context;
   template <typename... Ops> void operator()() { (attach<Ops>(), ...); }
   template <typename Op> void attach() {
+    constexpr bool isCast =
+        llvm::is_one_of<Op, arith::ExtFOp, arith::TruncFOp>::value;
+    using Model = std::conditional_t<isCast, CastGradient<Op>,
+                                     ElementwiseGradient<Op>>;
     if (Op::getOperationName().starts_with(DialectT::getDialectNamespace()))
-      Op::template attachInterface<ElementwiseGradient<Op>>(*context);
+      Op::template attachInterface<Model>(*context);
   }
 };
 

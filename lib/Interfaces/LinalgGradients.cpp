@@ -22,9 +22,21 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "parc/Interfaces/Casts.h"
 
 using namespace mlir;
 using namespace mlir::parc;
+
+/// True where each result element is an input's: a permutation.
+static bool isMove(linalg::LinalgOp op) {
+  if (op.getNumDpsInputs() != 1 || op->getNumResults() != 1 ||
+      op.getNumReductionLoops() != 0)
+    return false;
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  return op.getBlock()->getTerminator()->getOperand(0) ==
+             getBodyArgument(op, 0) &&
+         maps[0].isPermutation() && maps[1].isPermutation();
+}
 
 namespace {
 
@@ -61,18 +73,6 @@ private:
 };
 
 } // namespace
-
-/// `value` with elements of type `element`.
-static Value castElements(OpBuilder &builder, Location loc, Value value,
-                          Type element) {
-  auto type = cast<RankedTensorType>(value.getType());
-  if (type.getElementType() == element)
-    return value;
-  auto to = RankedTensorType::get(type.getShape(), element);
-  if (type.getElementTypeBitWidth() > element.getIntOrFloatBitWidth())
-    return arith::TruncFOp::create(builder, loc, to, value);
-  return arith::ExtFOp::create(builder, loc, to, value);
-}
 
 /// True where the input's map lacks loops, which are then summed over.
 bool InputGradient::sums() const {
@@ -194,9 +194,11 @@ FailureOr<linalg::GenericOp> InputGradient::buildGeneric() {
     maps.push_back(op.getMatchingIndexingMap(op.getDpsInitOperand(i)));
   }
   maps.push_back(map);
-  // Without a sum the elements are those of the body.
+  // Without a sum the elements are those of the body: what is moved, is moved.
   Type element = sums() ? type.getElementType()
                         : getElementTypeOrSelf(op->getOperand(input));
+  if (isMove(op))
+    element = getElementTypeOrSelf(gradients.front());
   if (sums() && element.getIntOrFloatBitWidth() < 32)
     element = builder.getF32Type();
   auto sumType = RankedTensorType::get(type.getShape(), element);
@@ -234,7 +236,7 @@ FailureOr<Value> InputGradient::build() {
   if (!*generic)
     return Value();
   Value result = raiseGeneric(builder, *generic);
-  return sums() ? castElements(builder, loc, result, type.getElementType())
+  return sums() ? withElements(builder, loc, result, type.getElementType())
                 : result;
 }
 
@@ -259,7 +261,7 @@ static Value buildContraction(linalg::LinalgOp op, OpBuilder &builder,
   if (element.getIntOrFloatBitWidth() > accumulator.getIntOrFloatBitWidth())
     accumulator = element;
   Value factor = op->getOperand(other);
-  gradient = castElements(builder, loc, gradient, getElementTypeOrSelf(factor));
+  gradient = withElements(builder, loc, gradient, getElementTypeOrSelf(factor));
   Value zeros = buildZeros(builder, loc,
                            RankedTensorType::get(type.getShape(), accumulator));
   Value result =
@@ -267,7 +269,7 @@ static Value buildContraction(linalg::LinalgOp op, OpBuilder &builder,
                                  ValueRange{gradient, factor}, zeros,
                                  builder.getAffineMapArrayAttr(contraction))
           .getResult(0);
-  return castElements(builder, loc, result, element);
+  return withElements(builder, loc, result, element);
 }
 
 //===----------------------------------------------------------------------===//
@@ -320,6 +322,10 @@ template <typename ConcreteOp>
 struct LinalgGradient
     : DifferentiableOpInterface::ExternalModel<LinalgGradient<ConcreteOp>,
                                                ConcreteOp> {
+  bool onlyMoves(Operation *op) const {
+    return isMove(cast<linalg::LinalgOp>(op));
+  }
+
   LogicalResult buildGradient(Operation *operation, OpBuilder &builder,
                               ValueRange resultGradients, ArrayRef<Type> wanted,
                               SmallVectorImpl<Value> &gradients) const {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/IR/IRMapping.h"
+#include "parc/Interfaces/Casts.h"
 #include "parc/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -50,8 +51,10 @@ private:
   void markActive(Block &block);
   bool markStack(StackOp stack);
   bool isActive(Value value) { return active.contains(value); }
-  /// The element type that the gradient of `value` is added up in: of a
-  /// parameter, moved elements included, that of its slot.
+  /// The element type of the slot that the gradient of `value` ends up in,
+  /// where it is a parameter, be it moved or converted; else null.
+  Type slotElement(Value value);
+  /// The element type that the gradient of `value` is added up in.
   Type gradientElement(Value value);
   /// The type of the gradient of `value`, a tensor.
   Type gradientType(Value value);
@@ -114,50 +117,42 @@ void Differentiator::markActive(Block &block) {
 // Accumulation
 //===----------------------------------------------------------------------===//
 
-Type Differentiator::gradientElement(Value value) {
+Type Differentiator::slotElement(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto load = dyn_cast_or_null<LoadOp>(op))
     return symbols.lookup<ParamOp>(load.getParam())
         .getSlotElementType(kGradientSlot);
-  Type own = getElementTypeOrSelf(value.getType());
   auto moved = dyn_cast_or_null<DifferentiableOpInterface>(op);
   if (!moved || !moved.onlyMoves())
-    return own;
+    return {};
   // The elements of several parameters have one type where theirs is one.
   Type common;
   for (Value operand : op->getOperands()) {
     if (!isActive(operand))
       continue;
-    Type element = gradientElement(operand);
-    if (common && common != element)
-      return own;
+    Type element = slotElement(operand);
+    if (!element || (common && common != element))
+      return {};
     common = element;
   }
-  return common ? common : own;
+  return common;
+}
+
+Type Differentiator::gradientElement(Value value) {
+  Type element = slotElement(value);
+  return element ? element : getElementTypeOrSelf(value.getType());
 }
 
 Type Differentiator::gradientType(Value value) {
   return cast<RankedTensorType>(value.getType()).clone(gradientElement(value));
 }
 
-/// `value` with elements of type `element`.
-Value withElements(OpBuilder &builder, Value value, Type element) {
-  auto type = cast<RankedTensorType>(value.getType());
-  unsigned width = type.getElementTypeBitWidth();
-  if (type.getElementType() == element)
-    return value;
-  if (width < element.getIntOrFloatBitWidth())
-    return arith::ExtFOp::create(builder, value.getLoc(), type.clone(element),
-                                 value);
-  return arith::TruncFOp::create(builder, value.getLoc(), type.clone(element),
-                                 value);
-}
-
 void Differentiator::addGradient(OpBuilder &builder, Value value,
                                  Value gradient) {
   // Each use of a parameter accumulates by itself: uses may end up on different
   // stages, and their sum is what the slot is for.
-  gradient = withElements(builder, gradient, gradientElement(value));
+  gradient = withElements(builder, value.getLoc(), gradient,
+                          gradientElement(value));
   if (auto load = value.getDefiningOp<LoadOp>()) {
     AccumulateOp::create(builder, load.getLoc(), load.getParamAttr(), gradient,
                          builder.getStringAttr(kGradientSlot));

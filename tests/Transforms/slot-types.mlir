@@ -1,8 +1,8 @@
-// RUN: parc-opt %s --parc-slot-types | FileCheck %s
-// RUN: parc-opt %s --parc-slot-types --parc-differentiate --nn-add-optimizer \
+// RUN: parc-opt %s -split-input-file --parc-slot-types | FileCheck %s
+// RUN: parc-opt %s -split-input-file --parc-slot-types --parc-differentiate --nn-add-optimizer \
 // RUN:   | FileCheck %s --check-prefix=STEP
 
-// RUN: parc-opt %s --parc-slot-types --parc-differentiate --nn-add-optimizer \
+// RUN: parc-opt %s -split-input-file --parc-slot-types --parc-differentiate --nn-add-optimizer \
 // RUN:   --parc-accumulate-types | FileCheck %s --check-prefix=SUM
 
 // What is narrower than f32 gets f32 slots, unless it says otherwise.
@@ -82,5 +82,31 @@ parc.step @train inputs ["tokens", "labels"] micro {
   %scale = parc.load @scale : tensor<f32>
   %scaled = arith.mulf %loss, %scale : tensor<f32>
   parc.yield %scaled, %count : tensor<f32>, tensor<f32>
+} update {
+}
+
+// -----
+
+// Parameters kept in f32, cast where they are used, and transposed: gradients
+// arrive in f32, not rounded on the way.
+// STEP-LABEL: parc.step @cast
+// STEP: linalg.contract {{.*}} outs({{.*}}tensor<4x8xf32>)
+// STEP: linalg.transpose ins(%{{.*}} : tensor<4x8xf32>) outs(%{{.*}} : tensor<8x4xf32>)
+// STEP-NOT: arith.extf
+// STEP-NOT: arith.truncf
+// STEP: parc.accumulate @w
+parc.param @w : tensor<8x4xf32>
+parc.step @cast inputs ["x"] micro {
+^bb0(%i: tensor<2x4xbf16>):
+  %w = parc.load @w : tensor<8x4xf32>
+  %narrow = arith.truncf %w : tensor<8x4xf32> to tensor<8x4xbf16>
+  %empty = tensor.empty() : tensor<4x8xbf16>
+  %t = linalg.transpose ins(%narrow : tensor<8x4xbf16>) outs(%empty : tensor<4x8xbf16>) permutation = [1, 0]
+  %zero = arith.constant dense<0.0> : tensor<2x8xbf16>
+  %y = linalg.matmul ins(%i, %t : tensor<2x4xbf16>, tensor<4x8xbf16>) outs(%zero : tensor<2x8xbf16>) -> tensor<2x8xbf16>
+  %wide = arith.extf %y : tensor<2x8xbf16> to tensor<2x8xf32>
+  %start = arith.constant dense<0.0> : tensor<f32>
+  %loss = linalg.reduce { arith.addf } ins(%wide : tensor<2x8xf32>) outs(%start : tensor<f32>) dimensions = [0, 1]
+  parc.yield %loss, %loss : tensor<f32>, tensor<f32>
 } update {
 }

@@ -21,10 +21,10 @@ class GradientTest : public ModelTest {
 protected:
   /// Builds the gradients of all operands of the marked op, whose result's
   /// gradient is the function's last argument, and erases what the function
-  /// held before. Returns the function's body, the gradients as operands of a
+  /// held before. They are wanted in `element`, where given. Returns the function's body, the gradients as operands of a
   /// `test.grads` op; "failure" and the diagnostics where the rule fails.
   std::string gradient(StringRef args, StringRef body,
-                       ArrayRef<bool> wanted = {}) {
+                       ArrayRef<bool> wanted = {}, Type element = {}) {
     context.allowUnregisteredDialects();
     std::string message;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diag) {
@@ -38,7 +38,8 @@ protected:
     SmallVector<Type> mask;
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
       mask.push_back(wanted.empty() || (index < wanted.size() && wanted[index])
-                         ? getElementTypeOrSelf(operand.getType())
+                         ? element ? element
+                                   : getElementTypeOrSelf(operand.getType())
                          : Type());
     OpBuilder builder(op);
     builder.setInsertionPointAfter(op);
@@ -52,7 +53,9 @@ protected:
     for (auto [value, operand] : llvm::zip(gradients, op->getOperands())) {
       if (!value)
         continue;
-      EXPECT_EQ(value.getType(), operand.getType());
+      EXPECT_EQ(value.getType(),
+                element ? cast<RankedTensorType>(operand.getType()).clone(element)
+                        : operand.getType());
       built.push_back(value);
     }
     OperationState state(op.getLoc(), "test.grads");
@@ -146,6 +149,40 @@ TEST_F(GradientTest, LowPrecisionContractAccumulatesWide) {
   EXPECT_IN(text, "tensor<5x3xbf16>, tensor<3x7xbf16>) outs(%2 : "
                   "tensor<5x7xf32>)");
   EXPECT_IN(text, "tensor<5x7xf32> to tensor<5x7xbf16>");
+}
+
+TEST_F(GradientTest, SumsComeOutWide) {
+  Type wide = Float32Type::get(&context);
+  std::string contract =
+      gradient("%a: tensor<5x7xbf16>, %b: tensor<3x7xbf16>, "
+               "%c: tensor<5x3xbf16>, %g: tensor<5x3xbf16>",
+               R"(%r = linalg.contract indexing_maps = [
+      affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
+      affine_map<(m, n, k) -> (m, n)>] {test}
+      ins(%a, %b : tensor<5x7xbf16>, tensor<3x7xbf16>)
+      outs(%c : tensor<5x3xbf16>) -> tensor<5x3xbf16>)",
+               {false, true, false}, wide);
+  EXPECT_IN(contract, "tensor<5x3xbf16>, tensor<5x7xbf16>) outs(%1 : "
+                      "tensor<3x7xf32>)");
+  EXPECT_NOT_IN(contract, "arith.extf");
+  std::string broadcast = gradient(
+      "%a: tensor<5xbf16>, %c: tensor<5x7xbf16>, %g: tensor<5x7xbf16>",
+      R"(%r = linalg.broadcast ins(%a : tensor<5xbf16>)
+      outs(%c : tensor<5x7xbf16>) dimensions = [1] {test})",
+      {true, false}, wide);
+  EXPECT_IN(broadcast, "outs(%1 : tensor<5xf32>)");
+  EXPECT_NOT_IN(broadcast, "arith.truncf");
+  // What is moved or converted is so in the type that it comes in.
+  EXPECT_IN(gradient("%a: tensor<5x7xbf16>, %c: tensor<7x5xbf16>, "
+                     "%g: tensor<7x5xf32>",
+                     R"(%r = linalg.transpose ins(%a : tensor<5x7xbf16>)
+      outs(%c : tensor<7x5xbf16>) permutation = [1, 0] {test})",
+                     {true, false}, wide),
+            "linalg.transpose ins(%arg2 : tensor<7x5xf32>)");
+  EXPECT_IN(gradient("%a: tensor<5xf32>, %g: tensor<5xf32>",
+                     "%r = arith.truncf %a {test} : tensor<5xf32> to "
+                     "tensor<5xbf16>"),
+            "\"test.grads\"(%arg1)");
 }
 
 TEST_F(GradientTest, MatrixVector) {
