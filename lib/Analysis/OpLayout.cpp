@@ -50,8 +50,9 @@ public:
                const LayoutBounds &bounds, ArrayRef<StringAttr> avoided,
                const AxisSizes &axes)
       : op(op), factors(factors), operands(operands), wishes(wishes),
-        avoided(avoided), axes(axes), candidates(factors.factors.size()),
-        fixed(factors.factors.size()), current(factors.factors.size()) {
+        copies(bounds.copies), avoided(avoided), axes(axes),
+        candidates(factors.factors.size()), fixed(factors.factors.size()),
+        current(factors.factors.size()) {
     collect();
     fix(bounds);
   }
@@ -73,12 +74,14 @@ private:
   void search(unsigned factor, int64_t parts);
   bool isFree(ArrayRef<StringAttr> candidate, unsigned factor) const;
   double bytes() const;
-  double bytes(Value value, const ValueFactors &dims, ShardingAttr have,
-               bool isResult) const;
+  ShardingAttr chosenFor(const ValueFactors &dims, ShardingAttr have) const;
+  double operandBytes(unsigned index) const;
+  double resultBytes(unsigned index) const;
 
   Operation *op;
   const OpFactors &factors;
   ArrayRef<ShardingAttr> operands, wishes;
+  ArrayRef<SmallVector<ShardingAttr, 1>> copies;
   /// Axes that nothing is split over, as values stay partial over them.
   ArrayRef<StringAttr> avoided;
   const AxisSizes &axes;
@@ -127,6 +130,9 @@ void LayoutChoice::collect() {
     addCandidates(dims, sharding);
   for (auto [dims, sharding] : llvm::zip(factors.results, wishes))
     addCandidates(dims, sharding);
+  for (auto [dims, others] : llvm::zip(factors.operands, copies))
+    for (ShardingAttr sharding : others)
+      addCandidates(dims, sharding);
 }
 
 /// True for the value of a parameter, in whatever layout.
@@ -237,36 +243,54 @@ bool LayoutChoice::isFree(ArrayRef<StringAttr> candidate,
   return true;
 }
 
-/// The bytes moved for one operand or result under the current choice.
-double LayoutChoice::bytes(Value value, const ValueFactors &dims,
-                           ShardingAttr have, bool isResult) const {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !have || dims.empty())
-    return 0;
+/// The layout of a value under the current choice, with the grains of `have`.
+ShardingAttr LayoutChoice::chosenFor(const ValueFactors &dims,
+                                     ShardingAttr have) const {
   MLIRContext *context = op->getContext();
   SmallVector<DimShardingAttr> split;
   for (auto [dim, now] : llvm::zip(dimsOf(dims, current, have), have.getDims()))
     split.push_back(
         DimShardingAttr::get(context, dim, dim.empty() ? 1 : now.getGrain()));
-  auto chosen = ShardingAttr::get(context, split, ReductionKind::Sum,
-                                  ArrayRef<StringAttr>{});
-  if (!isResult)
-    return reshardBytes(type, have.withoutPartial(), chosen, axes);
+  return ShardingAttr::get(context, split, ReductionKind::Sum,
+                           ArrayRef<StringAttr>{});
+}
+
+/// The bytes moved for one operand under the current choice: from where it is,
+/// or from the best of its copies.
+double LayoutChoice::operandBytes(unsigned index) const {
+  auto type = dyn_cast<RankedTensorType>(op->getOperand(index).getType());
+  ShardingAttr have = operands[index];
+  if (!type || !have || factors.operands[index].empty())
+    return 0;
+  ShardingAttr chosen = chosenFor(factors.operands[index], have);
+  double fewest = reshardBytes(type, have.withoutPartial(), chosen, axes);
+  if (index < copies.size())
+    for (ShardingAttr copy : copies[index])
+      fewest = std::min(fewest, reshardBytes(type, copy, chosen, axes));
+  return fewest;
+}
+
+double LayoutChoice::resultBytes(unsigned index) const {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(index).getType());
+  ShardingAttr have = wishes[index];
+  if (!type || !have || factors.results[index].empty())
+    return 0;
   ReductionKind kind;
   Axes partial;
-  if (failed(newPartial(factors, dims, current, kind, partial)))
+  if (failed(
+          newPartial(factors, factors.results[index], current, kind, partial)))
     return 0;
-  return reshardBytes(type, chosen.withPartial(kind, partial), have, axes);
+  return reshardBytes(
+      type, chosenFor(factors.results[index], have).withPartial(kind, partial),
+      have, axes);
 }
 
 double LayoutChoice::bytes() const {
   double total = 0;
-  for (auto [value, dims, have] :
-       llvm::zip(op->getOperands(), factors.operands, operands))
-    total += bytes(value, dims, have, /*isResult=*/false);
-  for (auto [value, dims, wish] :
-       llvm::zip(op->getResults(), factors.results, wishes))
-    total += bytes(value, dims, wish, /*isResult=*/true);
+  for (unsigned index = 0; index < factors.operands.size(); ++index)
+    total += operandBytes(index);
+  for (unsigned index = 0; index < factors.results.size(); ++index)
+    total += resultBytes(index);
   return total;
 }
 

@@ -126,3 +126,59 @@ const ReshardPlan *ReshardPlanner::plan(RankedTensorType type,
       it->second = std::make_unique<ReshardPlan>(std::move(*found));
   return it->second.get();
 }
+
+SmallVector<ShardingAttr> mlir::parc::layoutsOnWay(const ReshardPlan &plan,
+                                                   MLIRContext *context,
+                                                   ShardingAttr from,
+                                                   ShardingAttr to) {
+  auto names = [&](const ReshardAxes &list) {
+    SmallVector<StringAttr> result;
+    for (uint8_t axis : list)
+      result.push_back(plan.axes[axis]);
+    return result;
+  };
+  SmallVector<DimShardingAttr> dims(from.getDims());
+  SmallVector<StringAttr> partial(from.getPartial());
+  auto split = [&](unsigned dim, const ReshardAxes &outer,
+                   const ReshardAxes &inner, int64_t grain) {
+    SmallVector<StringAttr> axes = names(outer);
+    axes.append(names(inner));
+    dims[plan.dims[dim]] =
+        DimShardingAttr::get(context, axes, axes.empty() ? 1 : grain);
+  };
+  SmallVector<ShardingAttr> layouts;
+  for (const ReshardStep &step : plan.path.steps) {
+    SmallVector<StringAttr> moved = names(step.axes);
+    auto isMoved = [&](StringAttr axis) {
+      return llvm::is_contained(moved, axis);
+    };
+    switch (step.move) {
+    case ReshardMove::AllReduce:
+      llvm::erase_if(partial, isMoved);
+      break;
+    case ReshardMove::ReduceScatter:
+      llvm::erase_if(partial, isMoved);
+      split(step.dim, step.outer, step.axes, step.grain);
+      break;
+    case ReshardMove::AllGather:
+      split(step.dim, step.outer, {}, step.grain);
+      break;
+    case ReshardMove::AllToAll:
+      split(step.dim, step.outer, {}, step.grain);
+      split(step.toDim, step.toOuter, step.axes, step.toGrain);
+      break;
+    case ReshardMove::Slice:
+      split(step.dim, step.outer, step.axes, step.grain);
+      break;
+    case ReshardMove::Own:
+      partial.append(moved);
+      break;
+    }
+    layouts.push_back(ShardingAttr::get(
+        context, dims, from.isPartial() ? from.getKind() : to.getKind(),
+        partial));
+  }
+  if (!layouts.empty())
+    layouts.pop_back();
+  return layouts;
+}

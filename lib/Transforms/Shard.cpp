@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Reasons.h"
+#include "SavedLayouts.h"
 #include "parc/Analysis/OpLayout.h"
 #include "parc/Analysis/Strategy.h"
 #include "parc/Analysis/ZeroPlan.h"
@@ -58,6 +59,10 @@ private:
   void shardAccumulate(AccumulateOp accumulate);
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
+  /// The copies of `value` in other layouts that `block` has by now.
+  SmallVector<Value> copiesIn(Block *block, Value value) const;
+  /// What is turned into `wanted` with the fewest bytes: the value or a copy.
+  Value cheapestSource(Block *block, Value value, ShardingAttr wanted) const;
   void requireInits(Operation *op);
   ShardingAttr operandLayout(Operation *op, unsigned index,
                              const OpFactors &factors, const OpLayout &layout);
@@ -66,8 +71,8 @@ private:
   ModuleOp module;
   const Propagation &propagation;
   const AxisSizes &axes;
-  /// What was made of a value for a layout, once a block.
-  DenseMap<std::pair<Value, Attribute>, SmallVector<Value>> made;
+  /// What was made of a value for other layouts, once a block and layout.
+  DenseMap<Value, SmallVector<Value>> made;
   /// Axes over which each parameter's accumulated slot is partial.
   llvm::StringMap<Axes> slotPartial;
   SmallVector<AccumulateOp> accumulates;
@@ -149,6 +154,34 @@ static Value zeroAs(OpBuilder &builder, Value zero, ShardingAttr wanted) {
       .getResult(0);
 }
 
+SmallVector<Value> Sharder::copiesIn(Block *block, Value value) const {
+  SmallVector<Value> copies;
+  if (auto found = made.find(value); found != made.end())
+    for (Value copy : found->second)
+      if (copy.getParentBlock() == block)
+        copies.push_back(copy);
+  return copies;
+}
+
+/// A sum that one reader takes in parts and another whole is scattered for the
+/// one and gathered from there for the other.
+Value Sharder::cheapestSource(Block *block, Value value,
+                              ShardingAttr wanted) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  Value best = value;
+  double fewest = turnBytes(type, getSharding(type), wanted, axes);
+  if (getSharding(type).isFlat())
+    return value;
+  for (Value copy : copiesIn(block, value)) {
+    double bytes = turnBytes(type, getSharding(copy.getType()), wanted, axes);
+    if (bytes < fewest) {
+      fewest = bytes;
+      best = copy;
+    }
+  }
+  return best;
+}
+
 void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   Value value = operand.get();
   ShardingAttr have = getSharding(value.getType());
@@ -169,9 +202,8 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
     return require(operand, wanted);
   }
   Operation *user = operand.getOwner();
-  auto &known = made[{value, wanted}];
-  for (Value other : known)
-    if (other.getParentBlock() == user->getBlock()) {
+  for (Value other : copiesIn(user->getBlock(), value))
+    if (getSharding(other.getType()) == wanted) {
       operand.set(other);
       return;
     }
@@ -179,13 +211,15 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   auto type = cast<RankedTensorType>(value.getType());
   Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
   if (!result) {
+    Value source = cheapestSource(user->getBlock(), value, wanted);
+    ShardingAttr from = getSharding(source.getType());
     result = ReshardOp::create(builder, value.getLoc(),
-                               withSharding(type, wanted), value,
-                               whyOf(operand, reason(operand, have, wanted),
-                                     have, wanted, propagation));
+                               withSharding(type, wanted), source,
+                               whyOf(operand, reason(operand, from, wanted),
+                                     from, wanted, propagation));
     ++numReshards;
   }
-  known.push_back(result);
+  made[value].push_back(result);
   operand.set(result);
 }
 
@@ -253,6 +287,17 @@ LogicalResult Sharder::shardOp(Operation *op) {
   bounds.pins = propagation.pinsOf(op);
   auto keeps = [&](StringAttr axis) { return propagation.keeps(axis); };
   bounds.keeps = keeps;
+  for (Value operand : op->getOperands()) {
+    bounds.copies.emplace_back();
+    // A sum has to be finished anyway.
+    ShardingAttr have = getSharding(operand.getType());
+    if (!have || !have.isPartial())
+      continue;
+    for (Value copy : copiesIn(op->getBlock(), operand))
+      if (ShardingAttr has = getSharding(copy.getType());
+          !has.isPartial() && !has.isFlat() && !isZero(copy))
+        bounds.copies.back().push_back(has);
+  }
   OpLayout layout = chooseLayout(op, factors, operands, wishes, bounds, axes);
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     if (!isa<RankedTensorType>(result.getType()))
@@ -293,10 +338,25 @@ LogicalResult Sharder::shardOp(Operation *op) {
 //===----------------------------------------------------------------------===//
 
 /// A value is saved for the backward as it was made, so that the most split
-/// layout is kept, but if all that read it do so in one other layout that takes
-/// no more memory: then as they read it, for the backward will as well.
+/// layout is kept; a sum that is not finished, as one of its readers took it.
+/// If all that read it do so in one other layout that takes no more memory, it
+/// is saved so, for the backward will read it so as well. What the backward
+/// asks for in the end is seen later, see SavedLayouts.h.
 void Sharder::saveAsRead(OpOperand &saved) {
   Value value = saved.get();
+  auto type = cast<RankedTensorType>(value.getType());
+  ShardingAttr have = getSharding(type);
+  auto size = [&](ShardingAttr layout) {
+    return partBytes(type, layout, axes);
+  };
+  if (have.isPartial()) {
+    ShardingAttr best;
+    for (Value copy : copiesIn(saved.getOwner()->getBlock(), value))
+      if (ShardingAttr read = getSharding(copy.getType());
+          !read.isPartial() && (!best || size(read) < size(best)))
+        best = read;
+    return require(saved, best ? best : have.withoutPartial());
+  }
   ReshardOp only;
   for (Operation *user : value.getUsers()) {
     if (user == saved.getOwner())
@@ -308,10 +368,8 @@ void Sharder::saveAsRead(OpOperand &saved) {
   }
   if (!only || only->getBlock() != saved.getOwner()->getBlock())
     return;
-  auto type = cast<RankedTensorType>(value.getType());
-  ShardingAttr have = getSharding(type), read = getSharding(only.getType());
-  if (!read.isPartial() &&
-      partBytes(type, read, axes) <= partBytes(type, have, axes))
+  ShardingAttr read = getSharding(only.getType());
+  if (!read.isPartial() && size(read) <= size(have))
     saved.set(only.getResult());
 }
 
@@ -330,11 +388,8 @@ LogicalResult Sharder::shardStack(StackOp stack) {
   size_t carried = stack.getCarry().size(), reduced = stack.getReductions();
   for (OpOperand &operand : stack.getYield()->getOpOperands()) {
     unsigned index = operand.getOperandNumber();
-    ShardingAttr have = getSharding(operand.get().getType());
     if (index < carried)
       require(operand, propagation.layoutOf(stack.getResult(index)));
-    else if (index >= carried + reduced && have.isPartial())
-      require(operand, have.withoutPartial());
     else if (index >= carried + reduced)
       saveAsRead(operand);
     setLayout(stack.getResult(index), getSharding(operand.get().getType()));
@@ -582,6 +637,7 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     if (failed(sharder.run()))
       return signalPassFailure();
     numReshards += sharder.numReshards;
+    chooseSavedLayouts(module, axes);
   }
 };
 } // namespace

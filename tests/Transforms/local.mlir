@@ -30,19 +30,24 @@ parc.step @train inputs ["tokens"] micro {
 parc.mesh ["tp"] sizes [2]
 parc.param @a : tensor<6x4xf64> {sharding = #parc.sharding<[{"tp"}, {}]>}
 parc.param @b : tensor<6x4xf64> {sharding = #parc.sharding<[{}, {"tp"}]>}
-parc.param @c : tensor<6x4xf64>
+parc.param @c : tensor<6x4xf64> {sharding = #parc.sharding<[{}, {"tp"}]>}
 parc.param @g : tensor<4xf64>
 // CHECK-LABEL: parc.step @train
 parc.step @train inputs ["x"] micro {
 ^bb0(%x: tensor<2xi64>):
   %a = parc.load @a : tensor<6x4xf64>
   %b = parc.load @b : tensor<6x4xf64>
+  %c = parc.load @c : tensor<6x4xf64>
   %g = parc.load @g : tensor<4xf64>
-  // The rows of the norm are whole, so the split columns move to the rows.
-  // CHECK: parc.all_gather %{{.*}} dim 1 of 4 over ["tp"] why {{.*}} : tensor<6x2xf64> -> tensor<6x4xf64>
-  %n = nn.rms_norm %b, %g epsilon 1.0e-5 : tensor<6x4xf64>, tensor<4xf64>
+  // The sum runs in rows, so the split columns move to the rows.
   // CHECK: parc.all_to_all %{{.*}} gather 1 of 4 split 0 of 6 over ["tp"] why {{.*}} : tensor<6x2xf64> -> tensor<3x4xf64>
   %s = arith.addf %a, %b : tensor<6x4xf64>
+  // The rows of the norm are whole.
+  // CHECK: %[[WHOLE:.*]] = parc.all_gather %{{.*}} dim 1 of 4 over ["tp"] why {{.*}} : tensor<6x2xf64> -> tensor<6x4xf64>
+  %n = nn.rms_norm %c, %g epsilon 1.0e-5 : tensor<6x4xf64>, tensor<4xf64>
+  // What is there whole already is cut.
+  // CHECK: parc.slice %[[WHOLE]] dim 0 of 6 over ["tp"] : tensor<6x4xf64> -> tensor<3x4xf64>
+  %s2 = arith.addf %a, %c : tensor<6x4xf64>
   %zero = arith.constant dense<0.0> : tensor<f64>
   %loss = linalg.reduce { arith.addf } ins(%s : tensor<6x4xf64>) outs(%zero : tensor<f64>) dimensions = [0, 1]
   // CHECK: parc.yield

@@ -45,6 +45,9 @@ struct LayoutBounds {
   FactorPins pins;
   /// Axes that split a parameter for good: the op runs where it lies.
   function_ref<bool(StringAttr)> keeps;
+  /// Of each operand that is partial, the layouts that it has been brought to
+  /// for other readers: the op may read it there.
+  SmallVector<SmallVector<ShardingAttr, 1>> copies;
 };
 
 /// Chooses the axes of an op's factors from the layouts its operands have and

@@ -31,6 +31,11 @@ struct ReshardPlan {
   SmallVector<unsigned> dims;
 };
 
+/// The layouts after each step of a plan's path but the last.
+SmallVector<ShardingAttr> layoutsOnWay(const ReshardPlan &plan,
+                                       MLIRContext *context, ShardingAttr from,
+                                       ShardingAttr to);
+
 /// Finds paths between shardings on one mesh.
 class ReshardPlanner {
 public:

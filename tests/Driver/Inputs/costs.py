@@ -115,13 +115,30 @@ def tensor(p):
 
 
 def sequence(p):
-    """2 AG + 2 RS forward, the same backward; 2 AG more of what was saved split."""
-    size = p.tokens * p.h
+    """2 AG + 2 RS forward, the same backward; 2 AG more of what was saved split.
+    With experts one of each, the other is that of their queues."""
+    sizes = [p.tokens * p.h] * (1 if "num_local_experts" in p.config else 2)
     saved = lambda row: row["name"].endswith(".norm") and row["why"].startswith("the input")
-    calls(p, "re-gather", "all_gather", ["tp"], "backward", [size] * 2, True, test=saved)
+    near = lambda row: not of_queues(row)
+    calls(p, "re-gather", "all_gather", ["tp"], "backward", sizes, True, test=saved)
     for direction in ("forward", "backward"):
         for kind in ("all_gather", "reduce_scatter"):
-            calls(p, "sp", kind, ["tp"], direction, [size] * 2, True)
+            calls(p, "sp", kind, ["tp"], direction, sizes, True, test=near)
+
+
+def of_queues(row):
+    return any(word in row["name"] for word in ("queues", "expert", "combined"))
+
+
+def expert_tensor(p):
+    """Experts split over tp too: AG of queues and RS of what comes back, each
+    way, and AG of what was saved split; of bs/c k h."""
+    size = [p.tokens * p.config["num_experts_per_tok"] * p.h]
+    saved = lambda row: row["why"].startswith("the input")
+    calls(p, "re-gather", "all_gather", ["tp"], "backward", size, True, test=saved)
+    for direction in ("forward", "backward"):
+        for kind in ("all_gather", "reduce_scatter"):
+            calls(p, "experts", kind, ["tp"], direction, size, True, test=of_queues)
 
 
 def embedding(p):
@@ -182,11 +199,13 @@ def once_a_step(p, what, kind, axes, members, per_layer, single, repeats=1, dire
 
 
 def replicated(p):
-    """Norms, and biases behind a sum, are whole on each tp rank; their gradients
-    are sums over parts."""
+    """Norms, biases behind a sum and routers are whole on each tp rank; their
+    gradients are sums over parts."""
     biased = "n_embd" in p.config
     layer, last = (6 * p.h, 2 * p.h) if biased else (2 * p.h, p.h)
-    once_a_step(p, "norms", "all_reduce", ["tp"], p.n["t"], layer, last if p.last else 0)
+    layer += p.h * p.config.get("num_local_experts", 0)
+    once_a_step(p, "norms", "all_reduce", ["tp"] + replica_axes(p),
+                p.n["t"] * p.n["d"] * p.n["c"], layer, last if p.last else 0)
 
 
 def replicated_coalesced(p):
@@ -197,14 +216,17 @@ def replicated_coalesced(p):
 
 
 def dense_parameters(p):
-    """Elements that a rank holds: a layer's, and those outside on this stage."""
+    """Elements that a rank holds, but those of `replicated`: a layer's, and those
+    outside on this stage."""
     c, t = p.config, p.n["t"]
     heads, kv_heads = p.heads * p.dh, p.kv_heads * p.dh
     mlp = 0 if "num_local_experts" in c else 3 * p.h * c["intermediate_size"]
     router = p.h * c.get("num_local_experts", 0)
-    layer = (2 * p.h * heads + 2 * p.h * kv_heads + mlp) // t + 2 * p.h + router
-    table = p.vocabulary * p.h // t
-    return layer, (table if p.first else 0) + (table + p.h if p.last else 0)
+    layer = (2 * p.h * heads + 2 * p.h * kv_heads + mlp) // t
+    table, last = p.vocabulary * p.h // t, 0
+    if not p.sp:
+        layer, last = layer + 2 * p.h + router, p.h
+    return layer, (table if p.first else 0) + (table + last if p.last else 0)
 
 
 def replica_axes(p):
@@ -294,7 +316,7 @@ def expert_gradients(p):
     """Over the ranks that hold the same experts only: d c / e."""
     count, ffn = expert_sizes(p)
     members = p.n["d"] * p.n["c"] // p.n["e"]
-    size = 3 * p.h * ffn * count // p.n["e"] // p.n["t"]
+    size = 3 * p.h * ffn * count // p.n["e"] // p.n["t"] if members > 1 else 0
     once_a_step(p, "experts", "all_reduce", ["dp"], members, size, 0)
 
 
@@ -366,6 +388,7 @@ FORMULAS = {
     "cp-gather": context_gather,
     "ulysses": ulysses,
     "ep": experts,
+    "expert-tensor": expert_tensor,
     "expert-gradients": expert_gradients,
     "other-gradients": other_gradients,
     "tied": tied,
