@@ -251,15 +251,24 @@ SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
   return result;
 }
 
-/// The dimension that can be cut by all of `split`, by its nested factors: the
-/// one whose front factor is the largest class of another kind.
-static const DimFactors *findExchange(const ClassedOp &classed,
-                                      ArrayRef<DimClass> data,
-                                      ArrayRef<Axes> factorAxes,
-                                      const Axes &context,
-                                      const AxisSizes &axes) {
-  const DimFactors *best = nullptr;
-  int64_t bestUnits = 0;
+namespace {
+/// A dimension that could be split in place of the sequence.
+struct Exchange {
+  const DimFactors *dim = nullptr;
+  /// How many parts it can have, and would have.
+  int64_t units = 0, parts = 0;
+
+  bool fits() const { return dim && units >= parts; }
+};
+} // namespace
+
+/// The dimension that can be cut by all of `context`, by its nested factors:
+/// the one whose front factor is the largest class of another kind. Where none
+/// can, the one with the most units.
+static Exchange findExchange(const ClassedOp &classed, ArrayRef<DimClass> data,
+                             ArrayRef<Axes> factorAxes, const Axes &context,
+                             const AxisSizes &axes) {
+  Exchange best;
   auto visit = [&](const ValueFactors &dims) {
     for (const DimFactors &dim : dims) {
       if (dim.empty() || dim.cut == DimCut::Set ||
@@ -275,10 +284,9 @@ static const DimFactors *findExchange(const ClassedOp &classed,
         if (dim.cut != DimCut::Nested)
           break;
       }
-      if (units >= parts && units > bestUnits) {
-        best = &dim;
-        bestUnits = units;
-      }
+      Exchange found{&dim, units, parts};
+      if (std::pair(found.fits(), units) > std::pair(best.fits(), best.units))
+        best = found;
     }
   };
   for (const ValueFactors &dims : classed.factors->operands)
@@ -312,10 +320,10 @@ std::optional<SmallVector<Axes>> mlir::parc::headsForSequence(
     ArrayRef<DimClass> sequences, ArrayRef<DimClass> data, const Axes &context,
     const AxisSizes &axes) {
   SmallVector<Axes> factorAxes = factorAxesOf(classed, propagation, axes);
-  const DimFactors *dim =
-      findExchange(classed, data, factorAxes, context, axes);
-  if (!dim)
+  Exchange exchange = findExchange(classed, data, factorAxes, context, axes);
+  if (!exchange.fits())
     return std::nullopt;
+  const DimFactors *dim = exchange.dim;
   // The sequence is whole here.
   for (auto [split, cls] : llvm::zip(factorAxes, classed.classes))
     if (llvm::is_contained(sequences, cls))
@@ -340,12 +348,17 @@ LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
     return success();
   std::optional<SmallVector<Axes>> factorAxes =
       headsForSequence(classed, propagation, sequences, data, context, axes);
-  if (!factorAxes)
+  if (!factorAxes) {
+    Exchange most =
+        findExchange(classed, data, factorAxesOf(classed, propagation, axes),
+                     context, axes);
     return emitError(classed.op->getLoc())
            << "'ulysses' exchanges the sequence for heads, expected at least "
-           << axes.product(context)
-           << " heads a rank for its axes; use 'all-gather' or 'ring', or a "
-              "smaller cp";
+           << std::max(most.parts, axes.product(context)) << " for "
+           << axesText(context, axes) << " and what splits them already, got "
+           << most.units
+           << "; use 'all-gather' or 'ring', or a smaller cp";
+  }
   for (auto [factor, split] : llvm::enumerate(*factorAxes))
     if (!split.empty())
       propagation.pin(classed.op, factor, split);
