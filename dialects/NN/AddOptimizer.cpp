@@ -123,8 +123,8 @@ void OptimizerBuilder::addArguments(Block &block) {
 StackOp OptimizerBuilder::buildLayerNorms(StackOp layers, Params &params) {
   SmallVector<Type> types{scalarType};
   for (ParamOp param : params)
-    types.push_back(
-        LayersType::get(builder.getContext(), param.getSlotType(kGradientSlot)));
+    types.push_back(LayersType::get(builder.getContext(),
+                                    param.getSlotType(kGradientSlot)));
   auto stack =
       StackOp::create(builder, loc, types, layers.getLayersAttr(),
                       layers.getBeginAttr(), layers.getEndAttr(), UnitAttr(),

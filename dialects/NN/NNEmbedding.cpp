@@ -128,9 +128,9 @@ EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   Value rows;
   if (table.isDynamicDim(0))
     rows = indexValue(b, dimSize(b, getTable(), 0));
-  operandGradients[1] = EmbeddingGradOp::create(
-      b, table.clone(wanted[1]), getIds(), resultGradients[0], getStart(),
-      rows);
+  operandGradients[1] =
+      EmbeddingGradOp::create(b, table.clone(wanted[1]), getIds(),
+                              resultGradients[0], getStart(), rows);
   return success();
 }
 

@@ -54,8 +54,8 @@ InFlightDiagnostic emitErrorAt(Operation *op);
 /// ("the rule 'q' at plan.toml:3").
 inline constexpr StringRef kRuleAttr = "parc.rule";
 
-/// On an op that sums and gives the result in a type narrower than f32: the type
-/// that it adds up in.
+/// On an op that sums and gives the result in a type narrower than f32: the
+/// type that it adds up in.
 inline constexpr StringRef kAccumulateAttr = "parc.accumulate";
 /// True for an op that needs it.
 bool sumsNarrow(Operation *op);

@@ -349,15 +349,18 @@ LogicalResult mlir::parc::exchangeHeadsOf(const ClassedOp &classed,
   std::optional<SmallVector<Axes>> factorAxes =
       headsForSequence(classed, propagation, sequences, data, context, axes);
   if (!factorAxes) {
-    Exchange most =
-        findExchange(classed, data, factorAxesOf(classed, propagation, axes),
-                     context, axes);
-    return emitError(classed.op->getLoc())
-           << "'ulysses' exchanges the sequence for heads, expected at least "
-           << std::max(most.parts, axes.product(context)) << " for "
-           << axesText(context, axes) << " and what splits them already, got "
-           << most.units
-           << "; use 'all-gather' or 'ring', or a smaller cp";
+    Exchange most = findExchange(
+        classed, data, factorAxesOf(classed, propagation, axes), context, axes);
+    int64_t parts = axes.product(context);
+    InFlightDiagnostic diag =
+        emitError(classed.op->getLoc())
+        << "'ulysses' exchanges the sequence for heads, expected at least "
+        << std::max(most.parts, parts) << " for " << axesText(context, axes)
+        << "=" << parts;
+    if (most.parts > parts)
+      diag << " and what splits them already";
+    return diag << ", got " << most.units
+                << "; use 'all-gather' or 'ring', or a smaller cp";
   }
   for (auto [factor, split] : llvm::enumerate(*factorAxes))
     if (!split.empty())

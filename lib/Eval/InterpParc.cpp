@@ -36,8 +36,7 @@ static FailureOr<Tensor<T>> loadSlot(Interpreter<T> &interpreter, Operation *op,
   if (!value || slot == kMasterSlot) {
     op->emitOpError()
         << "needs " << (value ? "the master of " : "") << "parameter @"
-        << symbol << " of layer "
-        << interpreter.key(symbol, slot).layer
+        << symbol << " of layer " << interpreter.key(symbol, slot).layer
         << ", which has no value here; give it one before the step";
     return failure();
   }

@@ -16,8 +16,8 @@
 #include "Parc/Parc.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "parc/Interfaces/Casts.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 
@@ -242,10 +242,10 @@ struct CastGradient
                               ValueRange resultGradients, ArrayRef<Type> wanted,
                               SmallVectorImpl<Value> &gradients) const {
     Value gradient = resultGradients.front();
-    gradients.push_back(gradient && wanted[0]
-                            ? withElements(builder, op->getLoc(), gradient,
-                                           wanted[0])
-                            : Value());
+    gradients.push_back(
+        gradient && wanted[0]
+            ? withElements(builder, op->getLoc(), gradient, wanted[0])
+            : Value());
     return success();
   }
 };
@@ -273,8 +273,8 @@ template <typename DialectT> struct AttachRules {
   template <typename Op> void attach() {
     constexpr bool isCast =
         llvm::is_one_of<Op, arith::ExtFOp, arith::TruncFOp>::value;
-    using Model = std::conditional_t<isCast, CastGradient<Op>,
-                                     ElementwiseGradient<Op>>;
+    using Model =
+        std::conditional_t<isCast, CastGradient<Op>, ElementwiseGradient<Op>>;
     if (Op::getOperationName().starts_with(DialectT::getDialectNamespace()))
       Op::template attachInterface<Model>(*context);
   }

@@ -351,9 +351,8 @@ struct LinalgGradient
         continue;
       }
       if (product)
-        gradients[target] =
-            buildContraction(op, builder, resultGradients[0], target,
-                             wanted[target]);
+        gradients[target] = buildContraction(op, builder, resultGradients[0],
+                                             target, wanted[target]);
       if (gradients[target])
         continue;
       FailureOr<Value> gradient =

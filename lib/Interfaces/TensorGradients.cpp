@@ -106,8 +106,7 @@ struct CollapseGradient
                     SmallVectorImpl<Value> &gradients) {
     gradients[0] = tensor::ExpandShapeOp::create(
         builder, collapse.getLoc(), like(collapse.getSrcType(), gradient),
-        gradient,
-        collapse.getReassociationIndices());
+        gradient, collapse.getReassociationIndices());
   }
 };
 
@@ -116,7 +115,8 @@ struct ExtractSliceGradient
   static void build(tensor::ExtractSliceOp slice, OpBuilder &builder,
                     Value gradient, ArrayRef<Type> wanted,
                     SmallVectorImpl<Value> &gradients) {
-    Value zeros = buildZeros(builder, slice.getLoc(), like(slice.getSourceType(), gradient));
+    Value zeros = buildZeros(builder, slice.getLoc(),
+                             like(slice.getSourceType(), gradient));
     gradients[0] = tensor::InsertSliceOp::create(
         builder, slice.getLoc(), gradient, zeros, slice.getMixedOffsets(),
         slice.getMixedSizes(), slice.getMixedStrides());
@@ -136,7 +136,8 @@ struct InsertSliceGradient
     if (!isWanted(slice, 1, wanted))
       return;
     // What was overwritten does not matter.
-    Value zeros = buildZeros(builder, slice.getLoc(), like(slice.getSourceType(), gradient));
+    Value zeros = buildZeros(builder, slice.getLoc(),
+                             like(slice.getSourceType(), gradient));
     gradients[1] = tensor::InsertSliceOp::create(
         builder, slice.getLoc(), zeros, gradient, slice.getMixedOffsets(),
         slice.getMixedSizes(), slice.getMixedStrides());

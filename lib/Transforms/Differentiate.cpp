@@ -151,8 +151,8 @@ void Differentiator::addGradient(OpBuilder &builder, Value value,
                                  Value gradient) {
   // Each use of a parameter accumulates by itself: uses may end up on different
   // stages, and their sum is what the slot is for.
-  gradient = withElements(builder, value.getLoc(), gradient,
-                          gradientElement(value));
+  gradient =
+      withElements(builder, value.getLoc(), gradient, gradientElement(value));
   if (auto load = value.getDefiningOp<LoadOp>()) {
     AccumulateOp::create(builder, load.getLoc(), load.getParamAttr(), gradient,
                          builder.getStringAttr(kGradientSlot));

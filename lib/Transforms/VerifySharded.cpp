@@ -129,8 +129,8 @@ static LogicalResult verifyAccumulation(Operation *op) {
   InFlightDiagnostic diag =
       emitError(op->getLoc())
       << "'" << op->getName() << "' sums in "
-      << getElementTypeOrSelf(op->getResultTypes().front())
-      << ", expected '" << kAccumulateAttr << "' of f32 or wider, got ";
+      << getElementTypeOrSelf(op->getResultTypes().front()) << ", expected '"
+      << kAccumulateAttr << "' of f32 or wider, got ";
   if (type)
     return diag << type;
   return diag << "none; 'parc-accumulate-types' sets it";
@@ -148,10 +148,9 @@ struct VerifyShardedPass
         if (op == step.getOperation() ||
             op->getParentOfType<linalg::LinalgOp>())
           return WalkResult::advance();
-        return WalkResult(failure(failed(verifyHasLayouts(op)) ||
-                                  failed(verifyAccumulation(op)) ||
-                                  failed(verifyOpLayout(op, axes)) ||
-                                  failed(verifyPlaces(op))));
+        return WalkResult(failure(
+            failed(verifyHasLayouts(op)) || failed(verifyAccumulation(op)) ||
+            failed(verifyOpLayout(op, axes)) || failed(verifyPlaces(op))));
       });
       if (!result.wasInterrupted())
         continue;

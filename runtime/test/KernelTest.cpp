@@ -211,8 +211,8 @@ TEST_P(Kernels, GatherAndScatterRows) {
     PARC_TRY(expect(same(download(r, out), {1, 2, 5, 6, 0, 0, 0, 0, 1, 2}),
                     "gather"));
     auto add = upload(r, iota(10));
-    scatterAddRows<float, float, int32_t>(r, tv, View<float>(add.data(), {5, 2}), ids,
-                                   10);
+    scatterAddRows<float, float, int32_t>(
+        r, tv, View<float>(add.data(), {5, 2}), ids, 10);
     return expect(same(download(r, table), {11, 14, 3, 4, 8, 10}), "scatter");
   });
 }
@@ -234,27 +234,30 @@ View<T> ordered(T *data, const std::vector<int64_t> &dims,
   return v;
 }
 
-template <class T>
-std::vector<T> product(View<const T> c, View<const T> a, View<const T> b,
-                       std::vector<T> out, bool accumulate) {
+/// Added up in type A, and rounded once.
+template <class A, class C, class T>
+std::vector<C> product(View<const C> c, View<const T> a, View<const T> b,
+                       std::vector<C> out, bool accumulate) {
   for (int64_t s = 0; s < c.dims[0]; ++s)
     for (int64_t i = 0; i < c.dims[1]; ++i)
       for (int64_t j = 0; j < c.dims[2]; ++j) {
         int64_t at = s * c.strides[0] + i * c.strides[1] + j * c.strides[2];
-        T sum = accumulate ? out[at] : T(0);
+        A sum = accumulate ? A(out[at]) : A(0);
         for (int64_t k = 0; k < a.dims[2]; ++k)
-          sum = T(sum + a(s, i, k) * b(s, k, j));
-        out[at] = sum;
+          sum = A(sum + A(a(s, i, k)) * A(b(s, k, j)));
+        out[at] = C(sum);
       }
   return out;
 }
 
-template <class T> Status checkGemm(Rank &r, int64_t m, int64_t n, int64_t k) {
+/// Factors of type T, added up in A, given in C.
+template <class T, class A = T, class C = T>
+Status checkGemm(Rank &r, int64_t m, int64_t n, int64_t k) {
   const int64_t batch = 2;
   const std::vector<std::vector<int>> orders = {
       {0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}};
-  auto av = samples<T>(1, batch * m * k), bv = samples<T>(2, batch * k * n),
-       cv = samples<T>(3, batch * m * n);
+  auto av = samples<T>(1, batch * m * k), bv = samples<T>(2, batch * k * n);
+  auto cv = samples<C>(3, batch * m * n);
   auto a = upload(r, av), b = upload(r, bv);
   for (auto &oc : orders)
     for (auto &oa : orders)
@@ -265,8 +268,8 @@ template <class T> Status checkGemm(Rank &r, int64_t m, int64_t n, int64_t k) {
                ordered(a.data(), {batch, m, k}, oa),
                ordered(b.data(), {batch, k, n}, ob), accumulate);
           PARC_TRY(r.status());
-          auto expected = product<T>(
-              ordered<const T>(cv.data(), {batch, m, n}, oc),
+          auto expected = product<A, C, T>(
+              ordered<const C>(cv.data(), {batch, m, n}, oc),
               ordered<const T>(av.data(), {batch, m, k}, oa),
               ordered<const T>(bv.data(), {batch, k, n}, ob), cv, accumulate);
           PARC_TRY(expect(same(download(r, c), expected), "gemm"));
@@ -280,6 +283,8 @@ TEST_P(Kernels, GemmOfAnyStrides) {
              {3, 4, 5}, {1, 4, 5}, {3, 1, 5}, {3, 4, 1}, {1, 1, 1}}) {
       PARC_TRY(checkGemm<float>(r, m, n, k));
       PARC_TRY(checkGemm<double>(r, m, n, k));
+      PARC_TRY((checkGemm<BFloat16, float>(r, m, n, k)));
+      PARC_TRY((checkGemm<BFloat16, float, float>(r, m, n, k)));
       if (r.backend() == Backend::host)
         PARC_TRY(checkGemm<Zp>(r, m, n, k));
     }
@@ -315,7 +320,8 @@ TEST_P(Kernels, GemmRefusesOtherSizes) {
   });
   EXPECT_EQ(status.message(),
             "rank 0: gemm: expected C[.., m, n], A[.., m, k], B[.., k, n] of "
-            "one dtype, got 2x2 f32, 2x2 f32, 3x2 f32");
+            "one dtype, or A and B of bf16 and C of f32, got 2x2 f32, 2x2 f32, "
+            "3x2 f32");
 }
 
 #ifdef PARC_CUDA

@@ -2,8 +2,6 @@
 // RUN: parc-opt %s -split-input-file --parc-slot-types --parc-differentiate --nn-add-optimizer \
 // RUN:   | FileCheck %s --check-prefix=STEP
 
-// RUN: parc-opt %s -split-input-file --parc-slot-types --parc-differentiate --nn-add-optimizer \
-// RUN:   --parc-accumulate-types | FileCheck %s --check-prefix=SUM
 
 // What is narrower than f32 gets f32 slots, unless it says otherwise.
 // CHECK: parc.param @table : tensor<5x4xbf16> {slot_types = {grad = f32, state = f32}}
@@ -51,11 +49,6 @@ parc.param @scale : tensor<f32>
 // STEP-NOT: @down slot "master"
 // STEP-NOT: @scale slot "master"
 
-// A narrow sum says what it is added up in; a wide one does not need to.
-// SUM: nn.embedding %{{.*}}, %{{.*}} : tensor
-// SUM: nn.linear %{{.*}}, %{{.*}} {parc.accumulate = f32} : tensor<2x3x4xbf16>
-// SUM: linalg.contract {{.*}} -> tensor<5x4xf32>
-// SUM: linalg.contract {{.*}}parc.accumulate = f32{{.*}} -> tensor<2x3x4xbf16>
 parc.step @train inputs ["tokens", "labels"] micro {
 ^bb0(%tokens: tensor<2x3xi64>, %labels: tensor<2x3xi64>):
   %table = parc.load @table : tensor<5x4xbf16>

@@ -240,10 +240,10 @@ LogicalResult BodyPrinter::printScatter(rt::ScatterRowsOp op) {
     table += ".view()";
     own(op.getResult());
   }
-  os << indent << "scatterAddRows<" << element << ", " << term << ", " << id << ">(c.r, "
-     << table << ", " << get(op.getRows()) << ".reshape({" << count << ", "
-     << width << "}).view(), " << get(op.getIds()) << ".reshape({" << count
-     << "}).view(), " << get(op.getFirst()) << ");\n";
+  os << indent << "scatterAddRows<" << element << ", " << term << ", " << id
+     << ">(c.r, " << table << ", " << get(op.getRows()) << ".reshape({" << count
+     << ", " << width << "}).view(), " << get(op.getIds()) << ".reshape({"
+     << count << "}).view(), " << get(op.getFirst()) << ");\n";
   return success();
 }
 

@@ -282,7 +282,8 @@ bool TablePrinter::isTrained(rt::ParamOp param) const {
 }
 
 void TablePrinter::printParams() {
-  os << "\n// Name in checkpoints; types of value, gradient and state; dimensions: size, grain, axes that "
+  os << "\n// Name in checkpoints; types of value, gradient and state; "
+        "dimensions: size, grain, axes that "
         "part it; the\n// checkpoint's tensor and the box in it; layers; first "
         "value; first stage; slots\n// whose elements are cut further, and the "
         "axes that cut them; whether it has a gradient.\nconstexpr ParamRow "
@@ -296,7 +297,8 @@ void TablePrinter::printParams() {
                        : 0.0;
     os << "    {" << literal(param.getCheckpoint()) << ", "
        << dtype(type.getElementType()) << ", " << slotTypes(param) << ", "
-       << type.getRank() << ",\n     " << dims(type.getShape(), param.getAxes(), param.getGrains())
+       << type.getRank() << ",\n     "
+       << dims(type.getShape(), param.getAxes(), param.getGrains())
        << ",\n     " << list(param.getFull()) << ", "
        << list(param.getOffsets()) << ", "
        << static_cast<int64_t>(param.getLayers().value_or(0)) << ", "

@@ -22,9 +22,9 @@
 
 namespace parc {
 
-/// The product of views of one rank and type; of bf16, C may be f32. Batch strides may be 0 in A and
-/// B. With k = 0 the result is zero, or unchanged when accumulating. C must
-/// not overlap A or B.
+/// The product of views of one rank and type; of bf16, C may be f32. Batch
+/// strides may be 0 in A and B. With k = 0 the result is zero, or unchanged
+/// when accumulating. C must not overlap A or B.
 void gemm(Rank &r, const AnyView &c, const AnyView &a, const AnyView &b,
           bool accumulate = false);
 

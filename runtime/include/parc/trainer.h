@@ -33,7 +33,7 @@ struct TensorSpec {
   Shape shape;
   DType type = DType::f32; ///< As it is saved.
   Init init = Init::constant;
-  double value = 0; ///< The constant, or the standard deviation.
+  double value = 0;            ///< The constant, or the standard deviation.
   DType gradType = DType::f32; ///< As its gradient is saved.
 };
 

@@ -148,8 +148,8 @@ void Context::allocate(int param, LayerRange layers) {
                     (s == tables.masterSlot && !row.hasMaster());
       int64_t count = unused ? 0 : piece(param, s, elements).second;
       bool list = unused || row.isFlat(s);
-      slots.push_back(AnyValue::make(store, slotType(row, s), list ? &count : sizes,
-                                     list ? 1 : row.rank));
+      slots.push_back(AnyValue::make(
+          store, slotType(row, s), list ? &count : sizes, list ? 1 : row.rank));
       r.fillZero(slots.back().data(), slots.back().bytes());
     }
     held.layers.push_back(std::move(slots));

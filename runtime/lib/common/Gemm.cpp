@@ -42,8 +42,8 @@ static std::string sizesText(const AnyView &v) {
 
 static bool agree(const AnyView &c, const AnyView &a, const AnyView &b) {
   bool typed =
-      a.type == b.type && (c.type == a.type || (c.type == DType::f32 &&
-                                                a.type == DType::bf16));
+      a.type == b.type &&
+      (c.type == a.type || (c.type == DType::f32 && a.type == DType::bf16));
   if (c.rank < 2 || c.rank != a.rank || c.rank != b.rank || !typed)
     return false;
   int m = c.rank - 2, n = c.rank - 1;
@@ -83,7 +83,7 @@ static void forBatch(const Product &p, int d, C *c, const T *a, const T *b,
     return multiplyPlain(p, c, a, b, acc);
   for (int64_t i = 0; i < p.c.dims[d]; ++i)
     forBatch(p, d + 1, c + i * p.c.strides[d], a + i * p.a.strides[d],
-                   b + i * p.b.strides[d], acc);
+             b + i * p.b.strides[d], acc);
 }
 
 static void gemmPlain(const Product &p) {
@@ -145,7 +145,8 @@ void gemm(Rank &r, const AnyView &c, const AnyView &a, const AnyView &b,
   const AnyView *views[3] = {&a, &b, &c};
   for (int i = 0; i < 3; ++i)
     if (packed[i])
-      r.pool().give(packed[i], size_t(views[i]->size()) * sizeOf(views[i]->type));
+      r.pool().give(packed[i],
+                    size_t(views[i]->size()) * sizeOf(views[i]->type));
 }
 
 } // namespace parc

@@ -21,8 +21,9 @@ class GradientTest : public ModelTest {
 protected:
   /// Builds the gradients of all operands of the marked op, whose result's
   /// gradient is the function's last argument, and erases what the function
-  /// held before. They are wanted in `element`, where given. Returns the function's body, the gradients as operands of a
-  /// `test.grads` op; "failure" and the diagnostics where the rule fails.
+  /// held before. They are wanted in `element`, where given. Returns the
+  /// function's body, the gradients as operands of a `test.grads` op; "failure"
+  /// and the diagnostics where the rule fails.
   std::string gradient(StringRef args, StringRef body,
                        ArrayRef<bool> wanted = {}, Type element = {}) {
     context.allowUnregisteredDialects();
@@ -54,8 +55,9 @@ protected:
       if (!value)
         continue;
       EXPECT_EQ(value.getType(),
-                element ? cast<RankedTensorType>(operand.getType()).clone(element)
-                        : operand.getType());
+                element
+                    ? cast<RankedTensorType>(operand.getType()).clone(element)
+                    : operand.getType());
       built.push_back(value);
     }
     OperationState state(op.getLoc(), "test.grads");
@@ -153,23 +155,22 @@ TEST_F(GradientTest, LowPrecisionContractAccumulatesWide) {
 
 TEST_F(GradientTest, SumsComeOutWide) {
   Type wide = Float32Type::get(&context);
-  std::string contract =
-      gradient("%a: tensor<5x7xbf16>, %b: tensor<3x7xbf16>, "
-               "%c: tensor<5x3xbf16>, %g: tensor<5x3xbf16>",
-               R"(%r = linalg.contract indexing_maps = [
+  std::string contract = gradient("%a: tensor<5x7xbf16>, %b: tensor<3x7xbf16>, "
+                                  "%c: tensor<5x3xbf16>, %g: tensor<5x3xbf16>",
+                                  R"(%r = linalg.contract indexing_maps = [
       affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>,
       affine_map<(m, n, k) -> (m, n)>] {test}
       ins(%a, %b : tensor<5x7xbf16>, tensor<3x7xbf16>)
       outs(%c : tensor<5x3xbf16>) -> tensor<5x3xbf16>)",
-               {false, true, false}, wide);
+                                  {false, true, false}, wide);
   EXPECT_IN(contract, "tensor<5x3xbf16>, tensor<5x7xbf16>) outs(%1 : "
                       "tensor<3x7xf32>)");
   EXPECT_NOT_IN(contract, "arith.extf");
-  std::string broadcast = gradient(
-      "%a: tensor<5xbf16>, %c: tensor<5x7xbf16>, %g: tensor<5x7xbf16>",
-      R"(%r = linalg.broadcast ins(%a : tensor<5xbf16>)
+  std::string broadcast =
+      gradient("%a: tensor<5xbf16>, %c: tensor<5x7xbf16>, %g: tensor<5x7xbf16>",
+               R"(%r = linalg.broadcast ins(%a : tensor<5xbf16>)
       outs(%c : tensor<5x7xbf16>) dimensions = [1] {test})",
-      {true, false}, wide);
+               {true, false}, wide);
   EXPECT_IN(broadcast, "outs(%1 : tensor<5xf32>)");
   EXPECT_NOT_IN(broadcast, "arith.truncf");
   // What is moved or converted is so in the type that it comes in.
