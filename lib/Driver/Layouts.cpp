@@ -15,9 +15,12 @@
 #include "parc/Pipeline/Part.h"
 
 #include "Parc/Parc.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Format.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -149,6 +152,12 @@ LayoutReport mlir::parc::driver::collectLayouts(ModuleOp module,
     layout.name = param.getSymName().str();
     layout.layers = static_cast<int64_t>(param.getLayers().value_or(0));
     layout.location = locationText(param.getLoc());
+    for (StringRef slot : {kValueSlot, kGradientSlot, kStateLayout}) {
+      SlotLayout row{slot.str(), typeText(param.getSlotElementType(slot)), {}};
+      if (ShardingAttr sharding = param.getSlotSharding(slot))
+        row.flat = readableAxes(usedAxes(sharding.getFlat(), axes), axes);
+      layout.slots.push_back(std::move(row));
+    }
     report.params.push_back(std::move(layout));
   }
   module.walk([&](ReshardOp op) {
@@ -157,13 +166,43 @@ LayoutReport mlir::parc::driver::collectLayouts(ModuleOp module,
     auto to = cast<RankedTensorType>(op.getResult().getType());
     row.from = layoutOf(from, getSharding(from), axes);
     row.to = layoutOf(to, getSharding(to), axes);
-    row.from.name = row.to.name = locationName(op.getLoc());
+    row.from.name = locationName(op.getLoc());
+    // What an update reads has the name of its parameter.
+    if (row.from.name.empty())
+      row.from.name = op.getWhyAttr().getValue().str();
+    row.to.name = row.from.name;
     row.from.location = row.to.location = locationText(op.getLoc());
     row.why = op.getWhy().str();
     if (row.from.axesText() != row.to.axesText())
       report.reshards.push_back(std::move(row));
   });
   return report;
+}
+
+/// Slots that are kept alike, with the names of their parameters.
+static void
+printSlots(ArrayRef<ValueLayout> params,
+           function_ref<void(StringRef, StringRef, StringRef, StringRef)> row) {
+  using Key = std::tuple<std::string, std::string, std::string>;
+  llvm::MapVector<Key, std::vector<std::string>, std::map<Key, unsigned>>
+      groups;
+  for (const ValueLayout &param : params)
+    for (const SlotLayout &slot : param.slots)
+      groups[Key(slot.name, slot.dtype, llvm::join(slot.flat, "+"))].push_back(
+          param.name);
+  row("slot", "kept in", "pieces over", "parameters");
+  for (StringRef name : {kValueSlot, kGradientSlot, kStateLayout})
+    for (const auto &[key, names] : groups) {
+      const auto &[slot, dtype, flat] = key;
+      if (slot != name)
+        continue;
+      std::string which = names.size() == params.size() ? "all" : "";
+      if (which.empty())
+        which = llvm::join(ArrayRef(names).take_front(4), ", ");
+      if (names.size() > 4 && names.size() < params.size())
+        which += " and " + std::to_string(names.size() - 4) + " more";
+      row(slot, dtype, flat.empty() ? "-" : flat, which);
+    }
 }
 
 void mlir::parc::driver::printLayouts(const LayoutReport &report,
@@ -181,6 +220,8 @@ void mlir::parc::driver::printLayouts(const LayoutReport &report,
             (param.layers ? std::to_string(param.layers) + " x " : "") +
                 param.shapeText() + " " + param.dtype,
             param.axesText(), param.localText());
+  os << '\n';
+  printSlots(report.params, columns);
   if (report.reshards.empty())
     return;
   os << '\n';
@@ -211,6 +252,13 @@ static llvm::json::Value toJSON(const ValueLayout &layout) {
                             {"location", layout.location}};
   if (layout.layers)
     object["layers"] = layout.layers;
+  if (!layout.slots.empty()) {
+    llvm::json::Object slots;
+    for (const SlotLayout &slot : layout.slots)
+      slots[slot.name] = llvm::json::Object{
+          {"dtype", slot.dtype}, {"flat", llvm::json::Array(slot.flat)}};
+    object["slots"] = std::move(slots);
+  }
   return object;
 }
 

@@ -53,7 +53,6 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     manager.addPass(createSlotTypes());
     manager.addPass(createDifferentiate());
     manager.addPass(nn::createAddOptimizer());
-    manager.addPass(createAccumulateTypes());
     return;
   case Phase::Sharded: {
     manager.addPass(createDecomposeComposites());
@@ -67,6 +66,8 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     shard.zero = options.zero;
     shard.zeroAxes.assign(options.zeroAxes.begin(), options.zeroAxes.end());
     manager.addPass(createShard(shard));
+    // Only now the form of every op is chosen, and with it what it sums.
+    manager.addPass(createAccumulateTypes());
     VerifyShardedOptions check;
     check.microBatches = options.microBatches;
     manager.addPass(createVerifySharded(check));

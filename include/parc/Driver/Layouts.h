@@ -38,6 +38,15 @@ struct DimLayout {
   bool even() const { return smallest() == largest(); }
 };
 
+/// What a parameter's slot is kept in: its type, and the axes that cut what the
+/// parameter's dimensions leave.
+struct SlotLayout {
+  /// `value`, `grad`, or `state` for all that only an update uses.
+  std::string name;
+  std::string dtype;
+  std::vector<std::string> flat;
+};
+
 /// How a value lies on the mesh.
 struct ValueLayout {
   /// A parameter's symbol, or what a value is called in the model.
@@ -52,6 +61,8 @@ struct ValueLayout {
   std::string dtype;
   int64_t elementBytes = 4;
   std::string location;
+  /// Of a parameter.
+  std::vector<SlotLayout> slots;
 
   /// `97x32`.
   std::string shapeText() const;
@@ -77,7 +88,7 @@ struct LayoutReport {
 /// Reads a module of the sharded phase.
 LayoutReport collectLayouts(ModuleOp module, int64_t microBatches);
 
-/// One row a parameter, then one a change of layout.
+/// One row a parameter, one a kind of slot, then one a change of layout.
 void printLayouts(const LayoutReport &report, raw_ostream &os);
 llvm::json::Value layoutsToJSON(const LayoutReport &report);
 
