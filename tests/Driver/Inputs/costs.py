@@ -181,16 +181,12 @@ def once_a_step(p, what, kind, axes, members, per_layer, single, repeats=1, dire
 
 def replicated(p):
     """Norms, and biases behind a sum, are whole on each tp rank; their gradients
-    are sums over parts."""
+    are sums over parts, added up in one call a step."""
     biased = "n_embd" in p.config
     layer, last = (6 * p.h, 2 * p.h) if biased else (2 * p.h, p.h)
-    once_a_step(p, "norms", "all_reduce", ["tp"], p.n["t"], layer, last if p.last else 0)
-
-
-def replicated_coalesced(p):
-    """The same as one call a step."""
-    p.take(over=["tp"], test=lambda row: row["direction"] != "update" or row["elements"] == 1)
-    rows = p.take(over=["tp"], direction="update")
+    rows = once_a_step(
+        p, "norms", "all_reduce", ["tp"], p.n["t"], layer, last if p.last else 0
+    )
     same("calls a step for the norms' gradients", 1, sum(r["count_per_step"] for r in rows))
 
 
@@ -355,7 +351,6 @@ FORMULAS = {
     "output": output,
     "boundary": boundary,
     "replicated": replicated,
-    "replicated-coalesced": replicated_coalesced,
     "dp": data,
     "zero1": zero1,
     "zero1-mixed": zero1_mixed,
