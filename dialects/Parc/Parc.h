@@ -50,6 +50,9 @@ RankedTensorType withSharding(RankedTensorType type, ShardingAttr sharding);
 /// `op->emitOpError()`, but the op is not printed.
 InFlightDiagnostic emitErrorAt(Operation *op);
 
+/// True for an op that moves data between ranks.
+bool isCollective(Operation *op);
+
 /// On a parameter: the plan's rule that its sharding comes from, with its place
 /// ("the rule 'q' at plan.toml:3").
 inline constexpr StringRef kRuleAttr = "parc.rule";

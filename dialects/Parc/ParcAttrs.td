@@ -188,4 +188,16 @@ def Parc_LayersType : TypeDef<Parc_Dialect, "Layers"> {
   let assemblyFormat = "`<` $element `>`";
 }
 
+def Parc_PendingType : TypeDef<Parc_Dialect, "Pending"> {
+  let mnemonic = "pending";
+  let summary = "a value that a collective under way will give";
+  let description = [{
+    What `parc.start` gives and `parc.wait` takes, once.
+
+    Example: `!parc.pending<tensor<4x32xf32>>`
+  }];
+  let parameters = (ins "Type":$element);
+  let assemblyFormat = "`<` $element `>`";
+}
+
 #endif // PARC_ATTRS_TD

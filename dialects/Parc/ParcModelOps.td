@@ -145,12 +145,12 @@ def Parc_LoadOp : Parc_ParamAccessOp<"load"> {
 def Parc_StoreOp : Parc_ParamAccessOp<"store"> {
   let summary = "replaces a slot of a parameter";
   let description = [{
-    Takes effect when the step ends. Made by the optimizer in the update
-    region.
+    Takes effect when the step ends; in a `parc.start`, when that is done. Made
+    by the optimizer in the update region, and by `parc-overlap`.
 
     Example: `parc.store @q, %w : tensor<32x32xf32>`
 
-    Constraints: as `parc.load`; only in an update region.
+    Constraints: as `parc.load`; only in an update region or a start.
   }];
   let arguments = (ins FlatSymbolRefAttr:$param, AnyRankedTensor:$input,
                        DefaultValuedStrAttr<StrAttr, "value">:$slot);
@@ -235,11 +235,11 @@ def Parc_StepOp : Parc_Op<"step", [IsolatedFromAbove, Symbol]> {
 }
 
 def Parc_YieldOp : Parc_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["StepOp", "StackOp", "RoleOp"]>]> {
+    ParentOneOf<["StepOp", "StackOp", "RoleOp", "StartOp", "LastMicroOp"]>]> {
   let summary = "ends a region of a step, a stack or a role";
   let description = [{
     In a stack: the carried values, then the reduced ones, then one value for
-    each per-layer result.
+    each per-layer result. In a start: what is waited for.
 
     Example: `parc.yield %loss, %count : tensor<f32>, tensor<f32>`
   }];

@@ -10,5 +10,6 @@
 
 include "ParcModelOps.td"
 include "ParcLocalOps.td"
+include "ParcStreamOps.td"
 
 #endif // PARC_OPS_TD

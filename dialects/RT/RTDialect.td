@@ -39,4 +39,16 @@ def RT_LayersType : TypeDef<RT_Dialect, "Layers"> {
   let assemblyFormat = "`<` $element `>`";
 }
 
+def RT_PendingType : TypeDef<RT_Dialect, "Pending"> {
+  let mnemonic = "pending";
+  let summary = "a value that a group under way will give";
+  let description = [{
+    What `rt.start` gives and `rt.wait` takes.
+
+    Example: `!rt.pending<tensor<4x32xf32>>`
+  }];
+  let parameters = (ins "Type":$element);
+  let assemblyFormat = "`<` $element `>`";
+}
+
 #endif // RT_DIALECT_TD

@@ -138,7 +138,7 @@ def RT_RoleOp : RT_Op<"role", [IsolatedFromAbove, Symbol]> {
 }
 
 def RT_YieldOp : RT_Op<"yield", [Pure, Terminator, ReturnLike,
-    ParentOneOf<["RoleOp", "StackOp", "MapOp", "ReduceOp"]>]> {
+    ParentOneOf<["RoleOp", "StackOp", "MapOp", "ReduceOp", "StartOp", "LastMicroOp"]>]> {
   let summary = "ends a region";
   let description = [{
     Values of a role, a stack or a kernel.
@@ -225,6 +225,65 @@ def RT_PartSizeOp : RT_PartOp<"part_size"> {
   let summary = "the size of this rank's part of a dimension";
   let description = [{
     Example: `%n = rt.part_size ["tp"] of 97 grain 1`
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+def RT_StartOp : RT_Op<"start", [SingleBlock]> {
+  let summary = "a group of collectives on a stream";
+  let description = [{
+    Calls Context::start, the body, and Context::finish: the stream waits for
+    what was issued before; several collectives are one group. Slots that the
+    body stores to are written in place. With `ahead`, in a stack, the body is a
+    function of its own: the loop calls it for the first layer, and each layer
+    for the next one.
+
+    Example:
+    ```mlir
+    %p = rt.start stream "tp" : !rt.pending<tensor<4xf32>> {
+      %y = rt.all_reduce sum %x in @tp why "..." : tensor<4xf32>
+      rt.yield %y : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$stream, UnitAttr:$ahead);
+  let results = (outs Variadic<RT_PendingType>:$pending);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `stream` $stream (`ahead` $ahead^)? attr-dict-with-keyword (`:` type($pending)^)? $body
+  }];
+  let extraClassDeclaration = [{
+    Block *getBlock() { return &getBody().front(); }
+  }];
+}
+
+def RT_WaitOp : RT_Op<"wait"> {
+  let summary = "the compute stream waits for a group or for a stream";
+  let description = [{
+    Calls Context::wait. The results are what the group's body yields.
+
+    Example: `%y = rt.wait %p : !rt.pending<tensor<4xf32>> -> tensor<4xf32>`
+  }];
+  let arguments = (ins OptionalAttr<StrAttr>:$stream,
+                       Variadic<RT_PendingType>:$pending);
+  let results = (outs Variadic<AnyRankedTensor>:$outputs);
+  let assemblyFormat = [{
+    (`stream` $stream^) : ($pending `:` type($pending) `->` type($outputs))? attr-dict
+  }];
+}
+
+def RT_LastMicroOp : RT_Op<"last_micro", [SingleBlock]> {
+  let summary = "in the step's last backward pass only";
+  let description = [{
+    Prints as a test of Context::lastMicroBatch.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    Block *getBlock() { return &getBody().front(); }
   }];
 }
 

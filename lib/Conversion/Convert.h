@@ -66,6 +66,9 @@ private:
   LogicalResult convertOps(Block &from);
   LogicalResult convertOp(Operation &op);
   LogicalResult convertStack(StackOp op);
+  LogicalResult convertStart(StartOp op);
+  void convertWait(WaitOp op);
+  LogicalResult convertLastMicro(LastMicroOp op);
   LogicalResult convertAllReduce(AllReduceOp op);
   LogicalResult convertMoves(Operation &op);
   LogicalResult convertOwn(OwnOp op);

@@ -22,6 +22,9 @@ static Type convertType(Type type) {
   if (auto layers = dyn_cast<parc::LayersType>(type))
     return rt::LayersType::get(type.getContext(),
                                convertType(layers.getElement()));
+  if (auto pending = dyn_cast<parc::PendingType>(type))
+    return rt::PendingType::get(type.getContext(),
+                                convertType(pending.getElement()));
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return RankedTensorType::get(tensor.getShape(), tensor.getElementType());
   return type;
@@ -66,6 +69,14 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
   };
   if (auto stack = dyn_cast<parc::StackOp>(op))
     return convertStack(stack);
+  if (auto start = dyn_cast<parc::StartOp>(op))
+    return convertStart(start);
+  if (auto wait = dyn_cast<parc::WaitOp>(op)) {
+    convertWait(wait);
+    return success();
+  }
+  if (auto micro = dyn_cast<parc::LastMicroOp>(op))
+    return convertLastMicro(micro);
   if (auto load = dyn_cast<parc::LoadOp>(op))
     return map(rt::LoadOp::create(builder, loc, convertType(load.getType()),
                                   load.getParamAttr(), load.getSlotAttr()));
@@ -157,6 +168,49 @@ LogicalResult RegionConverter::convertStack(parc::StackOp op) {
   mapping = outside;
   mapping.map(op.getResults(), made.getResults());
   return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+LogicalResult RegionConverter::convertStart(parc::StartOp op) {
+  // What a constant or a fill becomes is no part of the group.
+  for (Operation *moved : op.getCollectives())
+    for (Value operand : moved->getOperands())
+      if (!op.getBody().isAncestor(operand.getParentRegion()))
+        get(operand);
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(convertType(type));
+  auto made = rt::StartOp::create(builder, op.getLoc(), types,
+                                  op.getStreamAttr(), op.getAheadAttr());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
+  IRMapping outside = mapping;
+  LogicalResult result = convertOps(*op.getBlock());
+  mapping = outside;
+  mapping.map(op.getResults(), made.getResults());
+  return result;
+}
+
+void RegionConverter::convertWait(parc::WaitOp op) {
+  SmallVector<Type> types;
+  for (Type type : op.getResultTypes())
+    types.push_back(convertType(type));
+  SmallVector<Value> pending;
+  for (Value value : op.getPending())
+    pending.push_back(mapping.lookup(value));
+  auto made = rt::WaitOp::create(builder, op.getLoc(), types,
+                                 op.getStreamAttr(), pending);
+  mapping.map(op.getResults(), made.getResults());
+}
+
+LogicalResult RegionConverter::convertLastMicro(parc::LastMicroOp op) {
+  auto made = rt::LastMicroOp::create(builder, op.getLoc());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&made.getBody().emplaceBlock());
+  return convertOps(op.getBody().front());
 }
 
 //===----------------------------------------------------------------------===//

@@ -93,6 +93,8 @@ public:
 private:
   void walkRole(RoleOp role);
   void walkRegion(Region &region, StringRef direction, const CommRow &base);
+  void walkStart(StartOp start, const CommRow &base);
+  void addGroup(StartOp start, const CommRow &base, int64_t layers);
   std::optional<CommRow> collective(Operation *op, CommRow row);
   void addTransfers(RoleOp role, Region &region, int64_t sends, bool forward,
                     const CommRow &base);
@@ -222,51 +224,93 @@ std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   return row;
 }
 
-/// Values of one bucket travel as one.
-static void join(CommRow &bucket, const CommRow &row) {
-  bucket.elements += row.elements;
-  bucket.known &= row.known;
-  ++bucket.values;
+/// The stack in a start that a collective of it is in; null for none.
+static StackOp stackIn(StartOp start, Operation *op) {
+  auto stack = op->getParentOfType<StackOp>();
+  return stack && start->isProperAncestor(stack) ? stack : nullptr;
+}
+
+/// The collectives of a start are one row: they travel as one. Those in a stack
+/// count once for each of `layers` layers.
+void Collector::addGroup(StartOp start, const CommRow &base, int64_t layers) {
+  std::optional<CommRow> group;
+  WhyAttr reason;
+  std::optional<int64_t> stated = 0;
+  for (Operation *op : start.getCollectives()) {
+    int64_t times = stackIn(start, op) ? layers : 1;
+    std::optional<CommRow> row = collective(op, base);
+    if (!row || times == 0)
+      continue;
+    row->elements *= times;
+    row->values = times;
+    if (stated && row->bytesStated)
+      *stated += *row->bytesStated * times;
+    else
+      stated = std::nullopt;
+    auto why = op->getAttrOfType<WhyAttr>("why");
+    if (!group) {
+      group = std::move(row);
+      reason = why;
+      continue;
+    }
+    group->elements += row->elements;
+    group->known &= row->known;
+    group->values += row->values;
+    reason = reason.mergedWith(why);
+  }
+  if (!group)
+    return;
+  setWhy(*group, reason);
+  group->bytesStated = stated;
+  finish(std::move(*group));
+}
+
+/// A row for each run of stages that have as many layers in it.
+void Collector::walkStart(StartOp start, const CommRow &given) {
+  CommRow base = given;
+  base.stream = start.getStream().str();
+  base.isAhead = start.getAhead();
+  StackOp inner;
+  for (Operation *op : start.getCollectives())
+    if (StackOp stack = stackIn(start, op))
+      inner = stack;
+  if (!inner)
+    return addGroup(start, base, 1);
+  std::vector<int64_t> layers = layersOn(inner, base);
+  for (size_t first = 0, next; first < layers.size(); first = next) {
+    next = first + 1;
+    while (next < layers.size() && layers[next] == layers[first])
+      ++next;
+    CommRow run = base;
+    run.firstStage = base.firstStage + static_cast<int64_t>(first);
+    run.lastStage = base.firstStage + static_cast<int64_t>(next) - 1;
+    addGroup(start, run, layers[first]);
+  }
 }
 
 void Collector::walkRegion(Region &region, StringRef direction,
-                           const CommRow &base) {
-  for (Block &block : region) {
-    std::map<int64_t, CommRow> buckets;
-    std::map<int64_t, WhyAttr> reasons;
-    for (Operation &op : block) {
-      if (auto stack = dyn_cast<StackOp>(op)) {
-        CommRow inner = base;
-        inner.stack = stack.getLayers().str();
-        inner.layers = layersOn(stack, base);
-        // A stack in a stack runs once a layer of the outer one.
-        if (!base.stack.empty())
-          for (auto [mine, outer] : llvm::zip(inner.layers, base.layers))
-            mine *= outer;
-        walkRegion(stack.getBody(), direction, inner);
-        continue;
-      }
-      if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, ShiftOp>(
-              op))
-        continue;
-      CommRow made = base;
-      made.direction = direction.str();
-      std::optional<CommRow> row = collective(&op, std::move(made));
-      auto bucket = op.getAttrOfType<IntegerAttr>("bucket");
-      if (row && !bucket)
+                           const CommRow &given) {
+  CommRow base = given;
+  base.direction = direction.str();
+  for (Operation &op : region.front()) {
+    if (auto stack = dyn_cast<StackOp>(op)) {
+      CommRow inner = base;
+      inner.stack = stack.getLayers().str();
+      inner.layers = layersOn(stack, base);
+      // A stack in a stack runs once a layer of the outer one.
+      if (!base.stack.empty())
+        for (auto [mine, outer] : llvm::zip(inner.layers, base.layers))
+          mine *= outer;
+      walkRegion(stack.getBody(), direction, inner);
+    } else if (auto micro = dyn_cast<LastMicroOp>(op)) {
+      CommRow inner = base;
+      inner.inLastMicro = true;
+      walkRegion(micro.getBody(), "update", inner);
+    } else if (auto start = dyn_cast<StartOp>(op)) {
+      walkStart(start, base);
+    } else if (isCollective(&op)) {
+      if (std::optional<CommRow> row = collective(&op, base))
         finish(std::move(*row));
-      if (!row || !bucket)
-        continue;
-      auto why = op.getAttrOfType<WhyAttr>("why");
-      auto [found, isNew] = buckets.try_emplace(bucket.getInt(), *row);
-      WhyAttr &reason = reasons[bucket.getInt()];
-      if (!isNew)
-        join(found->second, *row);
-      reason = isNew ? why : reason.mergedWith(why);
-    }
-    for (auto &[number, row] : buckets) {
-      setWhy(row, reasons[number]);
-      finish(std::move(row));
     }
   }
 }
@@ -278,6 +322,7 @@ void Collector::addTransfer(Value value, StringRef kind, int64_t count,
   row.kind = kind.str();
   row.axes = {kStageAxis.str()};
   row.members = 2;
+  row.stream = (kStageAxis + "_" + row.direction).str();
   setType(row, value.getType());
   std::optional<int64_t> elements = extents.elements(value);
   row.known = elements.has_value();

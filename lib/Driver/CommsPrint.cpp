@@ -67,6 +67,10 @@ void mlir::parc::driver::printComms(const CommReport &report,
       where += " and " + std::to_string(row.values - 1) + " more";
     if (!row.stack.empty())
       where += ", each of " + row.stack;
+    if (row.inLastMicro)
+      where += ", in the last micro-batch";
+    if (row.isAhead)
+      where += ", a layer ahead";
     columns(row.kind, llvm::join(row.axes, "+"), row.direction,
             withCommas(row.perStep),
             row.known ? bytesText(row.bytesSent()) : "unknown",
@@ -130,6 +134,9 @@ llvm::json::Value mlir::parc::driver::rowToJSON(const CommRow &row) {
       {"count_per_step", row.perStep},
       {"dtype", row.dtype},
       {"values", row.values},
+      {"stream", row.stream},
+      {"in_last_micro_batch", row.inLastMicro},
+      {"ahead", row.isAhead},
       {"why", row.why},
       {"because", llvm::json::Array(row.because)},
       {"value", row.value},

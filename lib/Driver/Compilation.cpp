@@ -194,7 +194,7 @@ int mlir::parc::driver::lower(Session &session, Compilation &compilation,
       PhaseOptions exact = options;
       exact.contracts = true;
       return runPhases(*compilation.exact, Phase::Sharded,
-                       std::min(to, Phase::Staged), exact);
+                       std::min(to, Phase::Scheduled), exact);
     };
     if (failed(runPhases(compilation.module(), Phase::Annotated,
                          std::min(to, Phase::Scheduled), options, done)))

@@ -235,7 +235,7 @@ static int explainName(Session &session) {
   Compilation compilation;
   int code = prepare(session, compilation, /*forDevices=*/true);
   if (code == kDone)
-    code = lower(session, compilation, Phase::Staged);
+    code = lower(session, compilation, Phase::Scheduled);
   if (code != kDone)
     return code;
   const Declaration &declaration = compilation.declaration;

@@ -100,7 +100,7 @@ mlir::parc::driver::tryChange(const CommandLine &line, const Change &change,
   Session session(changed, reporter, silence, silence);
   Compilation compilation;
   if (prepare(session, compilation, /*forDevices=*/true) != kDone ||
-      lower(session, compilation, Phase::Staged) != kDone)
+      lower(session, compilation, Phase::Scheduled) != kDone)
     return std::nullopt;
   const Declaration &declaration = compilation.declaration;
   CommReport comms =

@@ -252,6 +252,12 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
       return layout->dims[dim].largest();
     return std::nullopt;
   }
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    unsigned number = result.getResultNumber();
+    auto start = wait.getPending()[number].getDefiningOp<StartOp>();
+    return extent(start.getBlock()->getTerminator()->getOperand(number), dim,
+                  depth);
+  }
   if (auto empty = dyn_cast<tensor::EmptyOp>(op))
     return index(empty.getDynamicSize(dim), depth);
   if (auto gather = dyn_cast<AllGatherOp>(op);

@@ -95,6 +95,7 @@ void mlir::parc::driver::addPhasePasses(OpPassManager &manager, Phase phase,
     return;
   }
   case Phase::Scheduled:
+    manager.addPass(createOverlap());
     manager.addPass(createVerifySchedule());
     return;
   case Phase::Runtime:

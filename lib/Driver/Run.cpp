@@ -117,7 +117,7 @@ int Run::load() {
 
 int Run::lowerBoth() {
   compilation.keepExact = options.exact;
-  int code = lower(session, compilation, Phase::Staged);
+  int code = lower(session, compilation, Phase::Scheduled);
   if (code != kDone)
     return code;
   DiagnosticBridge bridge(&session.context, session.reporter, "internal");

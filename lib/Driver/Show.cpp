@@ -136,7 +136,7 @@ int mlir::parc::driver::runShow(Session &session) {
   if (topic == "groups")
     return showGroups(session, declaration);
   code = lower(session, compilation,
-               topic == "layouts" ? Phase::Sharded : Phase::Staged);
+               topic == "layouts" ? Phase::Sharded : Phase::Scheduled);
   if (code != kDone)
     return code;
   if (topic == "comms")

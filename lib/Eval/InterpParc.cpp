@@ -66,8 +66,12 @@ template <class T>
 static LogicalResult runStore(Interpreter<T> &interpreter,
                               const OpPlan<T> &plan) {
   auto op = cast<StoreOp>(plan.op);
-  interpreter.store(interpreter.key(op.getParam(), op.getSlot()),
-                    interpreter.tensor(op.getInput()));
+  ParamKey key = interpreter.key(op.getParam(), op.getSlot());
+  // What a stream stores is there when the stream is waited for.
+  if (op->template getParentOfType<StartOp>())
+    interpreter.params.set(key, interpreter.tensor(op.getInput()));
+  else
+    interpreter.store(std::move(key), interpreter.tensor(op.getInput()));
   return success();
 }
 
@@ -142,14 +146,40 @@ public:
       values.values.resize(end - begin);
     }
     int64_t outer = interpreter.layer;
-    for (int64_t step = 0; step < end - begin; ++step)
-      if (failed(runLayer(op.getReverse() ? end - 1 - step : begin + step)))
+    std::optional<int64_t> outerNext = interpreter.nextLayer;
+    if (begin < end && failed(startFirst()))
+      return failure();
+    for (int64_t step = 0; step < end - begin; ++step) {
+      interpreter.nextLayer = std::nullopt;
+      if (step + 1 < end - begin)
+        interpreter.nextLayer = layerAt(step + 1);
+      if (failed(runLayer(layerAt(step))))
         return failure();
+    }
     interpreter.layer = outer;
+    interpreter.nextLayer = outerNext;
     return setResults();
   }
 
 private:
+  int64_t layerAt(int64_t step) {
+    return op.getReverse() ? end - 1 - step : begin + step;
+  }
+
+  /// What runs ahead of its layer begins before the first one.
+  LogicalResult startFirst() {
+    interpreter.layer = layerAt(0);
+    for (auto start : op.getBlock()->getOps<StartOp>()) {
+      if (!start.getAhead())
+        continue;
+      auto values = interpreter.run(*start.getBlock(), {});
+      if (failed(values))
+        return failure();
+      interpreter.ahead[start] = std::move(*values);
+    }
+    return success();
+  }
+
   LogicalResult runLayer(int64_t layer) {
     interpreter.layer = layer;
     llvm::SmallVector<RuntimeValue<T>> arguments;
@@ -242,6 +272,63 @@ static LogicalResult runStack(Interpreter<T> &interpreter,
 }
 
 //===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+template <class T>
+static LogicalResult setAll(Interpreter<T> &interpreter, ResultRange results,
+                            typename Interpreter<T>::Values values) {
+  for (auto [result, value] : llvm::zip(results, values))
+    if (failed(interpreter.set(result, value)))
+      return failure();
+  return success();
+}
+
+/// One thread a rank meets the others where it starts, in the order of starts,
+/// so a wrong order is a deadlock here as well.
+template <class T>
+static LogicalResult runStart(Interpreter<T> &interpreter,
+                              const OpPlan<T> &plan) {
+  auto op = cast<StartOp>(plan.op);
+  if (!op.getAhead()) {
+    auto values = interpreter.run(*op.getBlock(), {});
+    if (failed(values))
+      return failure();
+    return setAll<T>(interpreter, op.getResults(), std::move(*values));
+  }
+  auto mine = std::move(interpreter.ahead[op]);
+  if (interpreter.nextLayer) {
+    int64_t layer = interpreter.layer;
+    interpreter.layer = *interpreter.nextLayer;
+    auto values = interpreter.run(*op.getBlock(), {});
+    if (failed(values))
+      return failure();
+    interpreter.ahead[op] = std::move(*values);
+    interpreter.layer = layer;
+  }
+  return setAll<T>(interpreter, op.getResults(), std::move(mine));
+}
+
+template <class T>
+static LogicalResult runWait(Interpreter<T> &interpreter,
+                             const OpPlan<T> &plan) {
+  auto op = cast<WaitOp>(plan.op);
+  typename Interpreter<T>::Values values;
+  for (Value pending : op.getPending())
+    values.push_back(interpreter.value(pending));
+  return setAll<T>(interpreter, op.getResults(), std::move(values));
+}
+
+template <class T>
+static LogicalResult runLastMicro(Interpreter<T> &interpreter,
+                                  const OpPlan<T> &plan) {
+  auto op = cast<LastMicroOp>(plan.op);
+  if (!interpreter.isLastMicro)
+    return success();
+  return success(succeeded(interpreter.run(op.getBody().front(), {})));
+}
+
+//===----------------------------------------------------------------------===//
 // Coordinates
 //===----------------------------------------------------------------------===//
 
@@ -314,6 +401,9 @@ void mlir::parc::eval::addParcHandlers(HandlerTable<T> &table) {
   table["parc.constraint"] = {runIdentity<T>};
   table["parc.reshard"] = {runIdentity<T>};
   table["parc.stack"] = {runStack<T>};
+  table["parc.start"] = {runStart<T>};
+  table["parc.wait"] = {runWait<T>};
+  table["parc.last_micro"] = {runLastMicro<T>};
   table["parc.part_start"] = {runPart<T, PartStartOp>};
   table["parc.part_size"] = {runPart<T, PartSizeOp>};
   table["parc.own"] = {runOwn<T>};

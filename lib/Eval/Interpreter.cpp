@@ -68,6 +68,8 @@ static LogicalResult checkTypes(Operation *op) {
   auto known = [](Type type) {
     if (auto layers = dyn_cast<LayersType>(type))
       type = layers.getElement();
+    if (auto pending = dyn_cast<PendingType>(type))
+      type = pending.getElement();
     Type element = type;
     if (auto tensor = dyn_cast<RankedTensorType>(type))
       element = tensor.getElementType();
@@ -183,6 +185,9 @@ LogicalResult Interpreter<T>::check(Operation *op, Type type,
         return failure();
     return success();
   }
+  // What was started is done at once: ranks meet where they start.
+  if (auto pending = dyn_cast<PendingType>(type))
+    return check(op, pending.getElement(), value, what);
   ArrayRef<int64_t> expected;
   Type element = type;
   if (auto tensor = dyn_cast<RankedTensorType>(type)) {

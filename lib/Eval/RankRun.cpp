@@ -193,6 +193,9 @@ private:
            std::move(received[{TransferDirection::Backward, microBatch}]));
     append(arguments, std::move(saved[microBatch]));
     saved.erase(microBatch);
+    auto all =
+        static_cast<int64_t>(ScheduleOp(setup.schedule).getMicroBatches());
+    interpreter.isLastMicro = ++backwardPasses == all;
     auto results = interpreter.run(role.getBackward().front(), arguments);
     if (failed(results))
       return failure();
@@ -311,6 +314,7 @@ private:
   ArrayAttr inputShardings;
   std::map<PassKey, Values> received, toSend;
   std::map<int64_t, Values> saved;
+  int64_t backwardPasses = 0;
   std::vector<Tensor<T>> sums;
 };
 

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// Proves that the schedule's order is right and makes progress.
+/// Proves that the schedule's order is right and makes progress, and that what
+/// is started is waited for.
 ///
 //===----------------------------------------------------------------------===//
 
+#include "Overlap.h"
 #include "mlir/IR/Remarks.h"
 #include "parc/Pipeline/Transfers.h"
 #include "parc/Transforms/Passes.h"
@@ -78,8 +80,11 @@ struct VerifySchedulePass
     for (ScheduleOp op : getOperation().getOps<ScheduleOp>())
       if (failed(verify(op)))
         return signalPassFailure();
-    for (RoleOp role : getOperation().getOps<RoleOp>())
+    for (RoleOp role : getOperation().getOps<RoleOp>()) {
+      if (failed(verifyStreams(role)))
+        return signalPassFailure();
       remarkCollectives(role);
+    }
   }
 };
 } // namespace

@@ -184,6 +184,43 @@ TEST_P(Collectives, OpposingSendsInAGroup) {
   });
 }
 
+/// Two sums and an uneven gather of one communicator as one group, beside the
+/// compute stream.
+TEST_P(Collectives, SeveralInAGroupOnAStream) {
+  onRanks([&](Rank &r, Communicator &c, auto zero) {
+    using T = decltype(zero);
+    int n = c.size();
+    std::vector<int64_t> parts = counts();
+    Tensor<T> a = upload(r, samples<T>(r.id(), 5));
+    Tensor<T> b = upload(r, samples<T>(r.id(), 3));
+    Tensor<T> mine = upload(r, samples<T>(r.id(), parts[size_t(r.id())]));
+    Tensor<T> all(r.pool(), {total(parts)});
+    r.create_streams(2);
+    r.begin_stream(1);
+    PARC_TRY(r.endpoint().groupStart());
+    PARC_TRY(c.allReduce(a.data(), a.data(), 5, DTypeOf<T>::value,
+                         ReduceOp::sum, "a"));
+    PARC_TRY(c.allGather(mine.data(), all.data(), parts.data(),
+                         DTypeOf<T>::value, "all"));
+    PARC_TRY(c.allReduce(b.data(), b.data(), 3, DTypeOf<T>::value,
+                         ReduceOp::max, "b"));
+    PARC_TRY(r.endpoint().groupEnd());
+    Ticket ticket = r.end_stream();
+    r.wait(ticket);
+    std::vector<T> sums, most, gathered;
+    for (int64_t i = 0; i < 5; ++i)
+      sums.push_back(reduced<T>(ReduceOp::sum, n, i));
+    for (int64_t i = 0; i < 3; ++i)
+      most.push_back(reduced<T>(ReduceOp::max, n, i));
+    for (int i = 0; i < n; ++i)
+      for (T value : samples<T>(i, parts[size_t(i)]))
+        gathered.push_back(value);
+    PARC_TRY(expect(same(download(r, a), sums), "the first sum"));
+    PARC_TRY(expect(same(download(r, b), most), "the maximum"));
+    return expect(same(download(r, all), gathered), "the gather");
+  });
+}
+
 TEST_P(Collectives, CommunicatorsOfDifferentMembers) {
   onRanks([&](Rank &r, Communicator &, auto zero) {
     using T = decltype(zero);

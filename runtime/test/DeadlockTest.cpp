@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestWorld.h"
+#include "parc/value.h"
 
 #include <atomic>
 #include <chrono>
@@ -93,6 +94,54 @@ TEST(Deadlock, CollectivesInDifferentOrder) {
             "deadlock:\n"
             "  rank 0 (all_reduce 'first' on tp) waits for rank 1\n"
             "  rank 1 (all_reduce 'first' on dp) waits for rank 0");
+}
+
+/// What generated code does for a start on a stream.
+void start(Rank &r, int stream, Communicator &c, float &x, const char *label) {
+  Value<float> value(View<float>(&x, {1}));
+  r.begin_stream(stream);
+  r.wait(r.all_reduce(value, c, ReduceOp::sum, label));
+  r.wait(r.end_stream());
+}
+
+TEST(Deadlock, StartsSwappedOnOneRank) {
+  Status s = runWorld(Backend::host, 2, [](Rank &r) {
+    Communicator *tp = r.create("tp", {0, 1}), *dp = r.create("dp", {0, 1});
+    r.create_streams(3);
+    PARC_TRY(r.status());
+    float x = 0, y = 0;
+    if (r.id() == 0) {
+      start(r, 1, *tp, x, "layers.attn.o");
+      start(r, 2, *dp, y, "q.grad");
+    } else {
+      start(r, 2, *dp, y, "q.grad");
+      start(r, 1, *tp, x, "layers.attn.o");
+    }
+    return r.status();
+  });
+  EXPECT_EQ(s.code(), Code::Deadlock);
+  EXPECT_EQ(s.message(),
+            "deadlock:\n"
+            "  rank 0 (all_reduce 'layers.attn.o' on tp) waits for rank 1\n"
+            "  rank 1 (all_reduce 'q.grad' on dp) waits for rank 0");
+}
+
+/// A group on one communicator against one on another, each behind another
+/// call of its own group that both share.
+TEST(Deadlock, GroupsOfDifferentMembership) {
+  Status s = runWorld(Backend::host, 2, [](Rank &r) {
+    Communicator *tp = r.create("tp", {0, 1}), *dp = r.create("dp", {0, 1});
+    PARC_TRY(r.status());
+    float x[3] = {};
+    PARC_TRY(r.endpoint().groupStart());
+    PARC_TRY(reduce(*tp, x[0], "a"));
+    PARC_TRY(reduce(r.id() ? *dp : *tp, x[1], "b"));
+    PARC_TRY(r.endpoint().groupEnd());
+    return Status();
+  });
+  EXPECT_EQ(s.message(), "deadlock:\n"
+                         "  rank 0 (all_reduce 'b' on tp) waits for rank 1\n"
+                         "  rank 1 (all_reduce 'b' on dp) waits for rank 0");
 }
 
 TEST(Deadlock, CommunicatorsCreatedInDifferentOrder) {
@@ -289,12 +338,13 @@ TEST(Misuse, IsAnErrorWithTheRange) {
             }),
             "rank 0: all_gather 'g' on tp: expected counts of at least 0, got "
             "-1");
-  EXPECT_EQ(message([&](Rank &r, Communicator &c) {
-              PARC_TRY(r.endpoint().groupStart());
-              return reduce(c, x, "a");
+  EXPECT_EQ(message([&](Rank &r, Communicator &) {
+              r.create_streams(3);
+              r.begin_stream(1);
+              r.begin_stream(2);
+              return r.status();
             }),
-            "rank 0: all_reduce 'a' on tp: expected a send or a receive in a "
-            "group");
+            "rank 0: begin_stream '': expected the stream before to be ended");
   EXPECT_EQ(message([&](Rank &r, Communicator &) {
               r.create("x", {0, 0});
               return r.status();

@@ -80,3 +80,51 @@ parc.role @only stages [0] inputs ["x"] scalars [] results [] forward 0 {
 } update {
   parc.yield
 }
+
+parc.param @layered : tensor<4xf32> layers 2
+parc.role @streams stages [0] inputs ["x"] scalars [] results [] forward 0 {
+^bb0(%x: tensor<2xf32>):
+  // CHECK: %[[P:.*]]:2 = parc.start stream "tp" : !parc.pending<tensor<2xf32>>, !parc.pending<tensor<2xf32>> {
+  %p:2 = parc.start stream "tp" : !parc.pending<tensor<2xf32>>, !parc.pending<tensor<2xf32>> {
+    %a = parc.all_reduce sum %x over ["tp"] why "" : tensor<2xf32>
+    %b = parc.all_reduce max %x over ["tp"] why "" : tensor<2xf32>
+    parc.yield %a, %b : tensor<2xf32>, tensor<2xf32>
+  }
+  // CHECK: parc.wait %[[P]]#0, %[[P]]#1 : !parc.pending<tensor<2xf32>>, !parc.pending<tensor<2xf32>> -> tensor<2xf32>, tensor<2xf32>
+  %y:2 = parc.wait %p#0, %p#1 : !parc.pending<tensor<2xf32>>, !parc.pending<tensor<2xf32>> -> tensor<2xf32>, tensor<2xf32>
+  parc.stack @layers 0 to 2 : () -> () {
+  ^bb0(%layer: index):
+    // CHECK: parc.start stream "dp" ahead : !parc.pending<tensor<8xf32>> {
+    %q = parc.start stream "dp" ahead : !parc.pending<tensor<8xf32>> {
+      %w = parc.load @layered : tensor<4xf32>
+      %g = parc.all_gather %w dim 0 of 8 over ["dp"] why "" : tensor<4xf32> -> tensor<8xf32>
+      parc.yield %g : tensor<8xf32>
+    }
+    %v = parc.wait %q : !parc.pending<tensor<8xf32>> -> tensor<8xf32>
+    parc.yield
+  }
+  parc.yield
+} backward 0 {
+^bb0(%x: tensor<2xf32>):
+  parc.stack @layers 0 to 2 reverse : () -> () {
+  ^bb0(%layer: index):
+    // CHECK: parc.last_micro {
+    parc.last_micro {
+      // CHECK-NEXT: parc.start stream "dp" {
+      parc.start stream "dp" {
+        %g = parc.load @layered slot "grad" : tensor<4xf32>
+        %s = parc.all_reduce sum %g over ["dp"] why "" : tensor<4xf32>
+        // CHECK: parc.store @layered, %{{.*}} slot "grad" : tensor<4xf32>
+        parc.store @layered, %s slot "grad" : tensor<4xf32>
+        parc.yield
+      }
+      parc.yield
+    }
+    parc.yield
+  }
+  parc.yield
+} update {
+  // CHECK: parc.wait stream "dp"
+  parc.wait stream "dp"
+  parc.yield
+}

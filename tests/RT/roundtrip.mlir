@@ -55,5 +55,25 @@ func.func @ops(%x: tensor<4x?xf32>, %w: tensor<8x?xf32>, %ids: tensor<4xi64>, %n
     rt.accumulate @q slot "grad", %e : tensor<4x?xf32>
     rt.yield %h : tensor<4x?xf32>
   }
+  // CHECK: %[[P:.*]] = rt.start stream "tp" : !rt.pending<tensor<4x8xf32>> {
+  %pending = rt.start stream "tp" : !rt.pending<tensor<4x8xf32>> {
+    %sum = rt.all_reduce sum %c in @tp why "a sum" : tensor<4x8xf32>
+    rt.yield %sum : tensor<4x8xf32>
+  }
+  // CHECK: rt.wait %[[P]] : !rt.pending<tensor<4x8xf32>> -> tensor<4x8xf32>
+  %waited = rt.wait %pending : !rt.pending<tensor<4x8xf32>> -> tensor<4x8xf32>
+  // CHECK: rt.last_micro {
+  rt.last_micro {
+    // CHECK-NEXT: rt.start stream "dp" {
+    rt.start stream "dp" {
+      %grad = rt.load @q slot "grad" : tensor<4x?xf32>
+      %total = rt.all_reduce sum %grad in @tp why "a sum" : tensor<4x?xf32>
+      rt.store @q slot "grad", %total : tensor<4x?xf32>
+      rt.yield
+    }
+    rt.yield
+  }
+  // CHECK: rt.wait stream "dp"
+  rt.wait stream "dp"
   return
 }

@@ -242,6 +242,7 @@ LogicalResult mlir::parc::equiv::stage(ModuleOp module, const Plan &plan) {
 
 LogicalResult mlir::parc::equiv::decompose(ModuleOp module) {
   PassManager manager(module.getContext());
+  manager.addPass(createOverlap());
   manager.addPass(createDecompose());
   return manager.run(module);
 }

@@ -38,8 +38,14 @@ struct CommRow {
   /// The stack that the op is in, empty outside; its layers on each stage.
   std::string stack;
   std::vector<int64_t> layers;
-  /// Values that travel together, as one bucket.
+  /// Values that travel together, as one group.
   int64_t values = 1;
+  /// The stream that it runs on.
+  std::string stream;
+  /// Runs in the last backward pass, and not in the update.
+  bool inLastMicro = false;
+  /// A layer's runs while the layer before computes.
+  bool isAhead = false;
   /// Runs a micro-batch on the role's fullest stage; 0 in the update.
   int64_t perMicroBatch = 0;
   int64_t perStep = 0;

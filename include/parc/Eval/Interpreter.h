@@ -101,6 +101,7 @@ public:
   void observe(Observation<T> observation) {
     observed.push_back(std::move(observation));
   }
+  /// Takes effect with the next commitStores.
   void store(ParamKey key, Tensor<T> value) {
     pending.push_back({std::move(key), std::move(value)});
   }
@@ -110,8 +111,13 @@ public:
   ModulePlan<T> &plan;
   ParamStore<T> &params;
   RankContext &rank;
-  /// The layer that the innermost stack runs now.
+  /// The layer that the innermost stack runs now, and the one after it.
   int64_t layer = 0;
+  std::optional<int64_t> nextLayer;
+  /// True in the last backward pass of a step.
+  bool isLastMicro = false;
+  /// What starts that are ahead of their layer have begun.
+  llvm::DenseMap<Operation *, Values> ahead;
   /// \}
 
 private:

@@ -259,12 +259,54 @@ def VerifyStaged : Pass<"parc-verify-staged", "ModuleOp"> {
   }];
 }
 
+def Overlap : Pass<"parc-overlap", "ModuleOp"> {
+  let summary = "starts collectives early and waits for them late";
+  let description = [{
+    Each collective of a role becomes a `parc.start` on the stream of its axes
+    and a `parc.wait`. Starts move up to where their operands are made, waits
+    down to the first reader; starts keep their order, which is that of all
+    ranks of the role.
+
+    Sums of gradients over the axes that split the step's inputs leave the
+    update: they start in the last backward pass, a layer's when its gradients
+    are final, from slot to slot, and the update waits for their stream. What is
+    left to add up of such sums over other axes is one group a step over all
+    layers. What a backward pass accumulates after a scatter is accumulated by
+    the stream. Values that a layer gathers from its parameters alone are
+    gathered a layer ahead.
+
+    Before, in the layers of an update:
+    ```mlir
+    %g = parc.load @q slot "grad" : tensor<32x32xf32>
+    %s = parc.all_reduce sum %g over ["dp"] why "..." : tensor<32x32xf32>
+    ```
+    After, in the layers of the backward region, and there `parc.wait stream "dp"`:
+    ```mlir
+    parc.last_micro {
+      parc.start stream "dp" {
+        %g = parc.load @q slot "grad" : tensor<32x32xf32>
+        %s = parc.all_reduce sum %g over ["dp"] why "..." : tensor<32x32xf32>
+        parc.store @q, %s slot "grad" : tensor<32x32xf32>
+        parc.yield
+      }
+      parc.yield
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numStarts", "num-starts", "groups started">,
+    Statistic<"numMoved", "num-moved", "reductions that left the update">
+  ];
+}
+
 def VerifySchedule : Pass<"parc-verify-schedule", "ModuleOp"> {
   let summary = "checks the order of the step and that it cannot deadlock";
   let description = [{
     Closes the scheduled phase: builds the order that `parc.schedule` names for
     all stages, checks it against the rule, derives the grouped transfers, and
-    has the separate checker prove progress under unbuffered sends.
+    has the separate checker prove progress under unbuffered sends. In roles: a
+    pending value is waited for once on every path, no start is in another, and
+    no slot is used while a stream stores to it.
   }];
 }
 

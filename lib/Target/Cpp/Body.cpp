@@ -96,6 +96,10 @@ void BodyPrinter::findLastUses(Block &block) {
     Operation *last = value.getDefiningOp();
     for (Operation *user : value.getUsers()) {
       Operation *here = block.findAncestorOpInBlock(*user);
+      // What a group reads lives until the group is waited for.
+      if (auto start = dyn_cast_or_null<rt::StartOp>(here))
+        if (rt::WaitOp wait = waitOf(start))
+          here = wait;
       if (here && (!last || last->isBeforeInBlock(here)))
         last = here;
     }
@@ -258,12 +262,20 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
   auto group = op.getAttrOfType<FlatSymbolRefAttr>("group");
   std::string to = "Group::" + file.names.groupNames.at(group.getValue().str());
   std::string why = literal(op.getAttrOfType<StringAttr>("why").getValue());
-  std::string from = get(input);
+  std::string from = get(input), slot = storedTo(op);
   std::string call;
   if (auto reduce = dyn_cast<rt::AllReduceOp>(op)) {
     // The last reader gives its buffer away.
-    bool last = owned.contains(input) &&
-                llvm::is_contained(lastUses.lookup(&op), input);
+    Operation *end = &op;
+    if (auto start = dyn_cast<rt::StartOp>(op.getParentOp()))
+      end = waitOf(start);
+    bool last = end && owned.contains(input) && input.hasOneUse() &&
+                llvm::is_contained(lastUses.lookup(end), input);
+    if (!slot.empty()) {
+      os << indent << "c.all_reduce_to(" << slot << ", " << from << ", " << to
+         << ", " << reduceOp(reduce.getKind()) << ", " << why << ");\n";
+      return success();
+    }
     call = "c.all_reduce(" + (last ? "std::move(" + from + ")" : from) + ", " +
            to + ", " + reduceOp(reduce.getKind()).str() + ", " + why + ")";
   } else if (auto move = dyn_cast<rt::AllToAllOp>(op)) {
@@ -297,6 +309,12 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
         (op.getNumOperands() > 1 ? get(op.getOperand(1)) : integer("extent")) +
         ", " + integer("grain") + ")";
     auto scatter = dyn_cast<rt::ReduceScatterOp>(op);
+    if (!slot.empty()) {
+      os << indent << "c.reduce_scatter_to(" << slot << ", " << from << ", "
+         << to << ", " << integer("dim") << ", " << bounds << ", "
+         << reduceOp(scatter.getKind()) << ", " << why << ");\n";
+      return success();
+    }
     call = std::string("c.") + (scatter ? "reduce_scatter(" : "all_gather(") +
            from + ", " + to + ", " + integer("dim") + ", " + bounds + ", " +
            (scatter ? reduceOp(scatter.getKind()).str() + ", " : "") + why +
@@ -408,6 +426,14 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return printIndex(op);
   if (auto stack = dyn_cast<rt::StackOp>(op))
     return printStack(stack);
+  if (auto start = dyn_cast<rt::StartOp>(op))
+    return printStart(start);
+  if (auto wait = dyn_cast<rt::WaitOp>(op)) {
+    printWait(wait);
+    return success();
+  }
+  if (auto micro = dyn_cast<rt::LastMicroOp>(op))
+    return printLastMicro(micro);
   printComment(op);
   if (isa<rt::MapOp, rt::ReduceOp>(op))
     return printKernel(op);
@@ -420,6 +446,13 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return printCollective(op);
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
     return printView(op);
+  if (auto store = dyn_cast<rt::StoreOp>(op);
+      store && op.getParentOfType<rt::StartOp>()) {
+    os << indent << "c.r.copy(c.slot("
+       << slotArguments(store.getParam(), store.getSlot()) << "), "
+       << get(store.getInput()) << ");\n";
+    return success();
+  }
   if (auto store = dyn_cast<rt::StoreOp>(op)) {
     os << indent << "c.keep("
        << slotArguments(store.getParam(), store.getSlot()) << ", "
@@ -488,8 +521,24 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
                                              (carried == 0      ? "_update"
                                               : op.getReverse() ? "_backward"
                                                                 : "_forward"));
+  SmallVector<rt::StartOp> started;
+  for (auto start : block.getOps<rt::StartOp>())
+    if (start.getAhead()) {
+      if (failed(printAhead(start, function)))
+        return failure();
+      started.push_back(start);
+    }
   BodyPrinter body(file, "layer");
   std::string parameters = "Context &c, int64_t layer";
+  if (!started.empty()) {
+    body.nextLayer = body.scope.take("next.layer");
+    parameters += ", int64_t " + body.nextLayer;
+  }
+  for (rt::StartOp start : started) {
+    AheadNames &ahead = file.ahead.at(start);
+    ahead.variable = body.scope.take("ahead");
+    parameters += ", " + ahead.type + " &" + ahead.variable;
+  }
   for (BlockArgument argument : block.getArguments().drop_front()) {
     bool isCarry = argument.getArgNumber() <= carried;
     parameters += (isCarry ? ", " : ", const ") + type(argument) + " &" +
@@ -546,6 +595,19 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
      << " = c.layers(Stack::" << file.names.stackNames.at(op.getLayers().str())
      << ", " << op.getBegin() << ", " << op.getEnd() << ");\n";
   std::string arguments;
+  for (rt::StartOp start : started) {
+    const AheadNames &ahead = file.ahead.at(start);
+    std::string name = scope.take("ahead");
+    arguments += ", " + name;
+    os << indent << ahead.type << ' ' << name << ";\n"
+       << indent << "if (" << range << ".count() > 0)\n"
+       << indent << "  " << ahead.function << "(c, "
+       << (op.getReverse() ? range + ".end - 1" : range + ".begin") << ", "
+       << name;
+    for (Value value : ahead.outside)
+      os << ", " << get(value);
+    os << ");\n";
+  }
   for (size_t index = 0; index < carried; ++index) {
     Value result = op.getResult(index);
     std::string from = get(op.getCarry()[index]);
@@ -588,7 +650,11 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
   for (size_t index = 0; index < reduced; ++index)
     os << indent << "  " << type(op.getResult(carried + index)) << " term_"
        << index + 1 << ";\n";
-  os << indent << "  " << function << "(c, " << number << arguments << ");\n";
+  if (!started.empty())
+    os << indent << "  const int64_t next = i + 1 < " << range << ".count() ? "
+       << number << (op.getReverse() ? " - 1" : " + 1") << " : -1;\n";
+  os << indent << "  " << function << "(c, " << number
+     << (started.empty() ? "" : ", next") << arguments << ");\n";
   for (size_t index = 0; index < reduced; ++index)
     os << indent << "  addSum(c, " << sums[index] << ", term_" << index + 1
        << ");\n";

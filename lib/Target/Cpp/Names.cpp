@@ -51,13 +51,14 @@ static bool isReserved(StringRef word) {
       "results", "constants", "at", "release", "contract", "accumulate",
       "addSum", "map", "reduce", "scatterAddRows", "Value", "Values", "Layers",
       "View", "In", "Rank", "Context", "Saved", "Constants", "Axis", "P",
-      "Slot", "Stack", "Group", "AxisList", "Sum", "Max", "Min", "DType",
-      "BFloat16", "ReduceOp", "forward", "backward", "update", "prepare",
-      "linux", "unix", "NULL", "NAN", "INFINITY", "EOF", "assert", "errno",
-      "stdin", "stdout", "stderr", "PARC_FN", "PARC_HD", "PARC_INLINE",
-      "PARC_TRY", "HUGE_VAL", "HUGE_VALF", "numSlots", "tables", "roles",
-      "i386", "signbit", "isnan", "isinf", "isfinite", "M_PI", "M_E", "BUFSIZ",
-      "Inner", "Extents", "AnyValue", "AnyView", "Store", "Pool", "Status"};
+      "Slot", "Stack", "Group", "Stream", "Ticket", "next", "AxisList", "Sum",
+      "Max", "Min", "DType", "BFloat16", "ReduceOp", "forward", "backward",
+      "update", "prepare", "linux", "unix", "NULL", "NAN", "INFINITY", "EOF",
+      "assert", "errno", "stdin", "stdout", "stderr", "PARC_FN", "PARC_HD",
+      "PARC_INLINE", "PARC_TRY", "HUGE_VAL", "HUGE_VALF", "numSlots", "tables",
+      "roles", "i386", "signbit", "isnan", "isinf", "isfinite", "M_PI", "M_E",
+      "BUFSIZ", "Inner", "Extents", "AnyValue", "AnyView", "Store", "Pool",
+      "Status"};
   return words.contains(word);
 }
 

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "parc/Target/Cpp.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <map>
 
@@ -39,7 +40,9 @@ struct ProgramNames {
   SmallVector<rt::RoleOp> roles;
   /// Identifiers by symbol.
   std::map<std::string, std::string> paramNames, groupNames, roleNames,
-      axisNames, stackNames;
+      axisNames, stackNames, streamNames;
+  /// Streams in order, the compute stream first.
+  SmallVector<std::string> streams;
   /// Slots in order, `value` first, and which are sums over a step.
   SmallVector<std::string> slots;
   std::map<std::string, std::string> slotNames;
@@ -48,12 +51,30 @@ struct ProgramNames {
   /// `P::q`, `Slot::grad`.
   std::string param(StringRef symbol) const;
   std::string slot(StringRef name) const;
+  std::string stream(StringRef name) const;
   /// `{2, {Axis::dp, Axis::mb}}`; axes that the mesh lacks are left out.
   std::string axes(ArrayAttr names) const;
   /// The stack whose layers a parameter has, by number; -1 for none.
   int stackOf(rt::ParamOp param) const;
   bool hasLayers(StringRef symbol) const;
 };
+
+/// What a stack's starts that are ahead of their layer are called: the type
+/// that holds what they give, and the function that begins them for a layer.
+struct AheadNames {
+  std::string type, function;
+  /// In the layer's function: what was started for it.
+  std::string variable;
+  SmallVector<std::string> fields;
+  /// Values from outside the stack that the function takes.
+  SmallVector<Value> outside;
+};
+
+bool isCollective(Operation *op);
+/// The wait for what a start gives; null where it gives nothing.
+rt::WaitOp waitOf(rt::StartOp start);
+/// The values from outside that a start's body reads.
+llvm::SetVector<Value> readByStart(rt::StartOp op);
 
 /// What printing one stage's file collects.
 struct StageFile {
@@ -65,6 +86,7 @@ struct StageFile {
   /// Constant tensors by name.
   SmallVector<std::pair<std::string, arith::ConstantOp>> constants;
   Scope constantScope;
+  std::map<Operation *, AheadNames> ahead = {};
 };
 
 /// Prints the ops of one block as statements.
@@ -92,6 +114,15 @@ private:
   LogicalResult printScatter(rt::ScatterRowsOp op);
   LogicalResult printStack(rt::StackOp op);
   LogicalResult printCollective(Operation &op);
+  //===--- Streams.cpp ----------------------------------------------------===//
+  LogicalResult printStart(rt::StartOp op);
+  LogicalResult printStartBody(rt::StartOp op);
+  LogicalResult printAhead(rt::StartOp op, StringRef stack);
+  void printWait(rt::WaitOp op);
+  LogicalResult printLastMicro(rt::LastMicroOp op);
+  /// `c.slot(P::q, layer, Slot::grad)` where the collective `op`, of a start,
+  /// gives what only that slot gets; else empty.
+  std::string storedTo(Operation &op);
   LogicalResult printView(Operation &op);
   LogicalResult printIndex(Operation &op);
   void printConstant(arith::ConstantOp op);
@@ -118,6 +149,10 @@ private:
   llvm::DenseMap<Operation *, SmallVector<Value>> lastUses;
   llvm::DenseSet<Operation *> done;
   std::string lastComment;
+  /// The expression of the layer that follows, negative for none.
+  std::string nextLayer;
+  /// The ticket of each start.
+  llvm::DenseMap<Operation *, std::string> tickets;
 };
 
 /// The size of a value's dimension as it can be told before the value is there:

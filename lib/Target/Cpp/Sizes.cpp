@@ -190,6 +190,11 @@ std::string SizeFinder::findResult(OpResult result, int64_t dim) {
     }
     return product;
   }
+  if (auto wait = dyn_cast<rt::WaitOp>(op)) {
+    unsigned number = result.getResultNumber();
+    auto start = wait.getPending()[number].getDefiningOp<rt::StartOp>();
+    return find(start.getBlock()->getTerminator()->getOperand(number), dim);
+  }
   if (auto stack = dyn_cast<rt::StackOp>(op))
     return find(stack.getBody().front().getTerminator()->getOperand(
                     result.getResultNumber()),

@@ -68,6 +68,23 @@ FailureOr<ProgramNames> ProgramNames::of(ModuleOp module) {
     if (isa<rt::AccumulateOp>(op))
       names.sumSlots |= uint64_t(1) << number;
   });
+  Scope streams;
+  auto stream = [&](StringRef name) {
+    auto [found, isNew] = names.streamNames.try_emplace(name.str());
+    if (!isNew)
+      return;
+    names.streams.push_back(name.str());
+    found->second = streams.take(name);
+  };
+  stream("compute");
+  if (names.schedule.getLoops().size() > 1)
+    for (StringRef direction : {"_forward", "_backward"})
+      stream((names.mesh.getStage() + direction).str());
+  module.walk([&](Operation *op) {
+    if (isa<rt::StartOp, rt::WaitOp>(op))
+      if (auto name = op->getAttrOfType<StringAttr>("stream"))
+        stream(name);
+  });
   if (names.slots.size() > 64)
     return module.emitError()
            << "expected at most 64 slots, got " << names.slots.size();
@@ -80,6 +97,10 @@ std::string ProgramNames::param(StringRef symbol) const {
 
 std::string ProgramNames::slot(StringRef name) const {
   return "Slot::" + slotNames.at(name.str());
+}
+
+std::string ProgramNames::stream(StringRef name) const {
+  return "Stream::" + streamNames.at(name.str());
 }
 
 std::string ProgramNames::axes(ArrayAttr list) const {
@@ -145,6 +166,7 @@ private:
   std::string dims(ArrayRef<int64_t> shape, ArrayAttr axes,
                    ArrayRef<int64_t> grains) const;
   void printGroups();
+  void printStreams();
   void printParams();
   std::string flatText(rt::ParamOp param) const;
   std::string slotTypes(rt::ParamOp param) const;
@@ -204,6 +226,10 @@ void TablePrinter::printNames() {
   for (rt::GroupOp group : names.groups)
     items.push_back(names.groupNames.at(group.getSymName().str()));
   printEnum("Group", items);
+  items.clear();
+  for (const std::string &stream : names.streams)
+    items.push_back(names.streamNames.at(stream));
+  printEnum("Stream", items);
 }
 
 std::string TablePrinter::dims(ArrayRef<int64_t> shape, ArrayAttr axes,
@@ -442,6 +468,14 @@ void TablePrinter::printStrings(StringRef name, ArrayAttr strings) {
   os << (first ? "\"\"" : "") << "};\n";
 }
 
+void TablePrinter::printStreams() {
+  os << "// What runs beside the rest, made at the start.\n"
+        "constexpr const char *streams[] = {";
+  for (auto [index, name] : llvm::enumerate(names.streams))
+    os << (index ? ", " : "") << literal(name);
+  os << "};\n";
+}
+
 void TablePrinter::printTables() {
   rt::MeshOp mesh = names.mesh;
   rt::ScheduleOp schedule = names.schedule;
@@ -461,6 +495,10 @@ void TablePrinter::printTables() {
   if (!role.getScalars().empty())
     scalar = getElementTypeOrSelf(
         role.getUpdate().front().getArguments().back().getType());
+  auto transferStream = [&](const char *direction) -> std::string {
+    std::string name = mesh.getStage().str() + direction;
+    return names.streamNames.count(name) ? names.stream(name) : "0";
+  };
   auto hyper = [&](const char *name) {
     auto found = options.hyper.find(name);
     double value = found == options.hyper.end() ? 0.0 : found->second;
@@ -471,9 +509,11 @@ void TablePrinter::printTables() {
   printStrings("results", role.getResults());
   os << "\ninline const Tables tables = {\n    axes, axisSizes, "
      << mesh.getAxes().size() << ", " << stageAxis << ",\n    groups, "
-     << names.groups.size() << ", " << stageGroup << ",\n    params, "
-     << names.params.size() << ", " << names.slots.size() << ", "
-     << names.sumSlots << ", Slot::" << names.slotNames.at("grad") << ", "
+     << names.groups.size() << ", " << stageGroup << ",\n    streams, "
+     << names.streams.size() << ", " << transferStream("_forward") << ", "
+     << transferStream("_backward") << ",\n    params, " << names.params.size()
+     << ", " << names.slots.size() << ", " << names.sumSlots
+     << ", Slot::" << names.slotNames.at("grad") << ", "
      << (names.slotNames.count("reduced")
              ? "Slot::" + names.slotNames.at("reduced")
              : "-1")
@@ -508,6 +548,7 @@ FailureOr<std::string> TablePrinter::print() {
   printStrings("axes", mesh.getAxes());
   os << "constexpr int64_t axisSizes[] = " << list(mesh.getSizes()) << ";\n";
   printGroups();
+  printStreams();
   printParams();
   if (failed(printInputs()))
     return failure();

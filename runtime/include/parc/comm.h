@@ -101,15 +101,44 @@ public:
                                     const std::vector<int> &members,
                                     Communicator *&out) = 0;
 
-  /// The sends and receives between the two progress together, on any number
-  /// of communicators; groupEnd returns when all are done. Collectives in a
-  /// group are refused.
+  /// The calls between the two progress together, on any number of
+  /// communicators; collectives of one communicator keep their order. groupEnd
+  /// returns when all are done. Counts and buffers must live until then.
   virtual Status groupStart() = 0;
   virtual Status groupEnd() = 0;
 
-  /// Blocks until all that was issued on this rank's stream is done.
+  /// \name Streams
+  /// Stream 0 is the compute stream. On the host there is none: what is issued
+  /// is done when the call returns, so that ranks meet in the order of issue.
+  /// \{
+  /// Makes streams 1 to \p count - 1, once.
+  virtual Status createStreams(int count) {
+    (void)count;
+    return Status();
+  }
+  /// What follows is issued on \p stream, after what the compute stream has
+  /// now.
+  virtual Status fork(int stream) {
+    (void)stream;
+    return Status();
+  }
+  /// What follows is issued on the compute stream again. \p event stands for
+  /// the end of what was issued since fork; -1 where there is nothing to wait
+  /// for.
+  virtual Status mark(int &event) {
+    event = -1;
+    return Status();
+  }
+  /// The compute stream waits for the event, which is then free again.
+  virtual Status join(int event) {
+    (void)event;
+    return Status();
+  }
+  /// \}
+
+  /// Blocks until all that was issued on this rank's streams is done.
   virtual Status synchronize() = 0;
-  /// The CUDA stream that calls are issued on; null on the host.
+  /// The CUDA stream that calls are issued on now; null on the host.
   virtual void *stream() const { return nullptr; }
 };
 

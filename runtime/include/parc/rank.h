@@ -70,8 +70,8 @@ struct Mesh {
                          const std::vector<std::string> &axes) const;
 };
 
-/// What a collective on a view gives back: pass it to Rank::wait before the
-/// result is read or the source overwritten.
+/// Stands for what was issued on a stream: pass it to Rank::wait before a
+/// result is read or a source overwritten.
 struct [[nodiscard]] Ticket {
   int64_t sequence = 0;
 };
@@ -139,6 +139,19 @@ public:
   Ticket recv(const AnyView &dst, Communicator &c, int peer, const char *label);
   void group_start();
   void group_end();
+  bool grouping() const { return grouping_; }
+  /// \}
+
+  /// \name Streams
+  /// \{
+  /// Makes streams 1 to \p count - 1 beside the compute stream, 0.
+  void create_streams(int count);
+  /// What follows is issued on \p stream, after what was issued before.
+  void begin_stream(int stream);
+  /// What follows is issued on the compute stream again.
+  Ticket end_stream();
+  /// The compute stream waits; a ticket that was waited for is no wait. The
+  /// memory that the call used on the way goes back to the pool.
   void wait(Ticket ticket);
   /// \}
 
@@ -150,17 +163,31 @@ private:
   bool skip() const { return !status_.ok(); }
   bool check(bool condition, const char *call, const char *label,
              const std::string &text);
+  using Stages = std::vector<std::pair<void *, size_t>>;
+  /// What was issued on a stream and not waited for.
+  struct Flight {
+    int64_t sequence = 0;
+    int event = -1;
+    Stages stages;
+  };
   void *stage(size_t bytes);
+  void release(Stages &stages);
   void releaseStages();
+  /// dst = src once the call is done: at the end of its group.
+  void copyAfter(const AnyView &dst, const AnyView &src);
+  /// Keeps the numbers until the call is done.
+  const int64_t *keep(std::vector<int64_t> counts);
 
   Endpoint &endpoint_;
   Mesh mesh_;
   Pool pool_;
   Status status_;
   std::vector<Communicator *> comms_;
-  std::vector<std::pair<void *, size_t>> stages_;   ///< Until the call ends.
+  Stages stages_;                                   ///< Until the call ends.
   std::vector<std::pair<AnyView, AnyView>> unpack_; ///< At the group's end.
-  bool grouping_ = false;
+  std::vector<std::vector<int64_t>> counts_;        ///< The same.
+  std::vector<Flight> flights_;
+  bool grouping_ = false, streaming_ = false;
   int64_t sequence_ = 0;
 };
 

@@ -117,6 +117,9 @@ struct Tables {
   const GroupRow *groups;
   int numGroups;
   int stageGroup; ///< The group that transfers go through, or -1.
+  const char *const *streams;
+  int numStreams;                    ///< Stream 0 computes.
+  int forwardStream, backwardStream; ///< Of transfers; 0 where there are none.
   const ParamRow *params;
   int numParams;
   int numSlots;      ///< Slot 0 is the value.
@@ -187,6 +190,9 @@ public:
   int64_t stage() const { return stage_; }
   LayerRange layers(int stack, int64_t begin, int64_t end) const;
   void setMicroBatch(int64_t microBatch) { microBatch_ = microBatch; }
+  /// True in the step's last backward pass of this rank.
+  bool lastMicroBatch() const { return lastMicroBatch_; }
+  void setLastMicroBatch(bool last) { lastMicroBatch_ = last; }
 
   /// The element type of a slot.
   DType slotType(const ParamRow &row, int slot) const;
@@ -219,10 +225,36 @@ public:
   void createGroups();
   Communicator &group(int number) const { return *groups_[size_t(number)]; }
 
+  /// \name Streams
+  /// Between start and finish or detach everything is issued on the stream,
+  /// after what was issued before; with \p group the collectives up to endGroup
+  /// are one group.
+  /// \{
+  void start(int stream, bool group = false);
+  void endGroup() { r.group_end(); }
+  /// Ends it; the results can be read after wait().
+  Ticket finish();
+  /// Keeps values until what was started since start() is waited for.
+  template <class... V> void hold(const V &...values) {
+    (held_.push_back(values), ...);
+  }
+  /// Ends it; the slots that it stores to can be used after waitFor(). No more
+  /// than two that hold values are under way on a stream.
+  void detach();
+  void wait(Ticket ticket) { r.wait(ticket); }
+  void waitFor(int stream);
+  /// \}
+
   /// \name Collectives that make their result
   /// \{
   AnyValue all_reduce(AnyValue value, int group, ReduceOp op,
                       const char *label);
+  /// The same to memory that is there, which may be the value's own.
+  void all_reduce_to(const AnyView &to, const AnyView &value, int group,
+                     ReduceOp op, const char *label);
+  void reduce_scatter_to(const AnyView &to, const AnyView &value, int group,
+                         int dim, const Bounds &bounds, ReduceOp op,
+                         const char *label);
   AnyValue all_gather(const AnyView &value, int group, int dim,
                       const Bounds &bounds, const char *label);
   AnyValue reduce_scatter(const AnyView &value, int group, int dim,
@@ -263,7 +295,19 @@ private:
     int64_t limit;
   };
 
+  /// What was detached and not waited for.
+  struct Detached {
+    int stream = 0;
+    Ticket ticket;
+    Values held;
+  };
+  void drop(size_t index);
+
   int64_t stage_ = 0, microBatch_ = 0;
+  bool lastMicroBatch_ = false;
+  int stream_ = 0;
+  Values held_;
+  std::vector<Detached> detached_;
   std::vector<int64_t> coordinates_;
   std::vector<Held> params_;
   std::vector<Pending> pending_;

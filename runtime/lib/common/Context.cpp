@@ -248,6 +248,40 @@ void Context::createGroups() {
   }
 }
 
+void Context::start(int stream, bool group) {
+  stream_ = stream;
+  r.begin_stream(stream);
+  if (group)
+    r.group_start();
+}
+
+Ticket Context::finish() { return r.end_stream(); }
+
+void Context::drop(size_t index) {
+  r.wait(detached_[index].ticket);
+  detached_.erase(detached_.begin() + std::ptrdiff_t(index));
+}
+
+void Context::detach() {
+  Detached made;
+  made.stream = stream_;
+  made.ticket = r.end_stream();
+  made.held.swap(held_);
+  detached_.push_back(std::move(made));
+  // Of those that hold values, this one and the one before stay.
+  size_t holding = 0;
+  for (size_t i = detached_.size(); i-- > 0;)
+    if (detached_[i].stream == stream_ && !detached_[i].held.empty() &&
+        ++holding > 2)
+      drop(i);
+}
+
+void Context::waitFor(int stream) {
+  for (size_t i = detached_.size(); i-- > 0;)
+    if (detached_[i].stream == stream)
+      drop(i);
+}
+
 AnyValue Context::all_reduce(AnyValue value, int g, ReduceOp op,
                              const char *label) {
   if (!value.alone()) {
@@ -263,6 +297,19 @@ AnyValue Context::all_reduce(AnyValue value, int g, ReduceOp op,
 static AnyView resized(AnyView view, int dim, int64_t size) {
   view.dims[dim] = size;
   return view;
+}
+
+void Context::all_reduce_to(const AnyView &to, const AnyView &value, int g,
+                            ReduceOp op, const char *label) {
+  if (to.data != value.data)
+    r.copy(to, value);
+  r.wait(r.all_reduce(to, group(g), op, label));
+}
+
+void Context::reduce_scatter_to(const AnyView &to, const AnyView &value, int g,
+                                int dim, const Bounds &bounds, ReduceOp op,
+                                const char *label) {
+  r.wait(r.reduce_scatter(to, value, group(g), dim, bounds, op, label));
 }
 
 AnyValue Context::all_gather(const AnyView &value, int g, int dim,
@@ -300,12 +347,13 @@ AnyValue Context::shift(const AnyView &value, int g, int dim, int64_t hops,
   int64_t n = c.size(), me = c.index();
   auto part = size_t((me + 2 * n - 1 - hops % n) % n);
   AnyValue result = like(resized(value, dim, bounds[part + 1] - bounds[part]));
-  r.group_start();
-  Ticket sent = r.send(value, c, int((me + 1) % n), label);
-  Ticket received = r.recv(result, c, int((me + n - 1) % n), label);
-  r.group_end();
-  r.wait(sent);
-  r.wait(received);
+  bool alone = !r.grouping();
+  if (alone)
+    r.group_start();
+  r.wait(r.send(value, c, int((me + 1) % n), label));
+  r.wait(r.recv(result, c, int((me + n - 1) % n), label));
+  if (alone)
+    r.group_end();
   return result;
 }
 

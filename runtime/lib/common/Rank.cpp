@@ -117,7 +117,10 @@ Rank::Rank(Endpoint &endpoint, Mesh mesh)
 Rank::~Rank() {
   // Work in flight may still use the pool's blocks.
   endpoint_.synchronize().ignore();
+  streaming_ = false;
   releaseStages();
+  for (Flight &flight : flights_)
+    release(flight.stages);
 }
 
 int64_t Rank::coord(const std::string &axis) const {
@@ -195,10 +198,29 @@ void *Rank::stage(size_t bytes) {
 
 /// On a device the blocks go back while work is in flight: the pool is used
 /// by this rank's one stream only, which keeps the order.
-void Rank::releaseStages() {
-  for (auto &[block, bytes] : stages_)
+void Rank::release(Stages &stages) {
+  for (auto &[block, bytes] : stages)
     pool_.give(block, bytes);
-  stages_.clear();
+  stages.clear();
+}
+
+/// What a stream still uses goes back when that is waited for.
+void Rank::releaseStages() {
+  counts_.clear();
+  if (!streaming_)
+    release(stages_);
+}
+
+void Rank::copyAfter(const AnyView &dst, const AnyView &src) {
+  if (grouping_)
+    unpack_.emplace_back(dst, src);
+  else
+    copy(dst, src);
+}
+
+const int64_t *Rank::keep(std::vector<int64_t> counts) {
+  counts_.push_back(std::move(counts));
+  return counts_.back().data();
 }
 
 Ticket Rank::finish(Status status) {
@@ -208,8 +230,44 @@ Ticket Rank::finish(Status status) {
   return Ticket{++sequence_};
 }
 
-void Rank::wait(Ticket) {
-  // Calls complete in the order of this rank's one stream.
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+void Rank::create_streams(int count) {
+  if (!skip())
+    fail(endpoint_.createStreams(count));
+}
+
+void Rank::begin_stream(int stream) {
+  if (skip() || !check(!streaming_, "begin_stream", "",
+                       "expected the stream before to be ended"))
+    return;
+  fail(endpoint_.fork(stream));
+  streaming_ = true;
+}
+
+Ticket Rank::end_stream() {
+  if (!streaming_)
+    return {};
+  streaming_ = false;
+  Flight flight;
+  flight.sequence = ++sequence_;
+  fail(endpoint_.mark(flight.event));
+  flight.stages.swap(stages_);
+  flights_.push_back(std::move(flight));
+  return Ticket{sequence_};
+}
+
+void Rank::wait(Ticket ticket) {
+  for (size_t i = 0; i < flights_.size(); ++i) {
+    if (flights_[i].sequence != ticket.sequence)
+      continue;
+    fail(endpoint_.join(flights_[i].event));
+    release(flights_[i].stages);
+    flights_.erase(flights_.begin() + std::ptrdiff_t(i));
+    return;
+  }
 }
 
 Ticket Rank::all_reduce(const AnyView &view, Communicator &c, ReduceOp op,
@@ -224,7 +282,7 @@ Ticket Rank::all_reduce(const AnyView &view, Communicator &c, ReduceOp op,
   Status status =
       c.allReduce(flat.data, flat.data, view.size(), view.type, op, label);
   if (status.ok() && flat.data != view.data)
-    copy(view, flat);
+    copyAfter(view, flat);
   return finish(std::move(status));
 }
 
@@ -294,10 +352,10 @@ Ticket Rank::all_gather(const AnyView &dst, const AnyView &src, Communicator &c,
   char *gathered = static_cast<char *>(
       direct ? dst.data : stage(size_t(dst.size()) * width));
   Status status =
-      c.allGather(flat.data, gathered, counts.data(), dst.type, label);
+      c.allGather(flat.data, gathered, keep(counts), dst.type, label);
   for (int i = 0; status.ok() && !direct && i < c.size(); ++i) {
     AnyView to = part(dst, dim, bounds, i);
-    copy(to, to.packed(gathered));
+    copyAfter(to, to.packed(gathered));
     gathered += counts[i] * int64_t(width);
   }
   return finish(std::move(status));
@@ -330,9 +388,9 @@ Ticket Rank::reduce_scatter(const AnyView &dst, const AnyView &src,
   }
   AnyView flat = dst.contiguous() ? dst : dst.packed(stage(dst.size() * width));
   Status status =
-      c.reduceScatter(parts, flat.data, counts.data(), src.type, op, label);
+      c.reduceScatter(parts, flat.data, keep(counts), src.type, op, label);
   if (status.ok() && flat.data != dst.data)
-    copy(dst, flat);
+    copyAfter(dst, flat);
   return finish(std::move(status));
 }
 
@@ -368,10 +426,10 @@ Ticket Rank::all_to_all(const AnyView &dst, const AnyView &src, Communicator &c,
     cursor += sent[i] * int64_t(width);
   }
   Status status =
-      c.allToAll(out, sent.data(), in, received.data(), src.type, label);
+      c.allToAll(out, keep(sent), in, keep(received), src.type, label);
   for (int i = 0; status.ok() && i < n; ++i) {
     AnyView to = part(dst, concatDim, concatBounds, i);
-    copy(to, to.packed(in));
+    copyAfter(to, to.packed(in));
     in += received[i] * int64_t(width);
   }
   return finish(std::move(status));
@@ -389,7 +447,7 @@ Ticket Rank::broadcast(const AnyView &view, Communicator &c, int root,
   }
   Status status = c.broadcast(flat.data, view.size(), view.type, root, label);
   if (status.ok() && flat.data != view.data)
-    copy(view, flat);
+    copyAfter(view, flat);
   return finish(std::move(status));
 }
 

@@ -97,6 +97,7 @@ public:
   StagedWorker(Rank &r, const Tables &tables, const MakeStage *roles)
       : context(r, tables), tables(tables) {
     context.createGroups();
+    r.create_streams(tables.numStreams);
     const StageRow &row = tables.stages[context.stage()];
     stage = roles[row.role]();
     used = stage->parameters();
@@ -117,9 +118,10 @@ public:
   StepResult step(const StepInput &input, const Hyper &hyper) override;
 
 private:
-  /// Values under way, by direction.
+  /// Values under way, by direction, and when they have arrived.
   struct Mail {
     Values direction[2];
+    Ticket ticket[2];
   };
 
   LayerRange layersOf(int param) const {
@@ -169,7 +171,11 @@ private:
   std::vector<int> used;
   int64_t inFlight = 1;
   std::vector<Values> inputs; ///< A slot's.
+  void dropSent(int direction);
+
   Mail received, sent;
+  Mail leaving; ///< Sent, but perhaps not taken yet.
+  int64_t backwardPasses = 0;
   Values sums, scalars, results, scaledGradients;
   int64_t validLabels = 0;
 };
@@ -312,6 +318,9 @@ void StagedWorker::runPass(bool forward, int64_t microBatch,
   int direction = forward ? 0 : 1;
   Values &from = received.direction[direction], &to = sent.direction[direction];
   to.clear();
+  context.wait(received.ticket[direction]);
+  if (!forward)
+    context.setLastMicroBatch(++backwardPasses == tables.microBatches);
   if (forward)
     stage->forward(context, slot, in, from, to);
   else
@@ -355,7 +364,15 @@ void StagedWorker::transfer(const EventRow *events, int count,
     received.direction[d] = d == 0 ? stage->receiveForward(context)
                                    : stage->receiveBackward(context);
   }
-  r.group_start();
+  // Opposing transfers are one group, on one of the two streams.
+  bool forward = false;
+  for (int e = 0; e < count; ++e) {
+    forward |= directionOf(events[e].kind) == 0;
+    if (isSend(events[e].kind))
+      dropSent(directionOf(events[e].kind));
+  }
+  context.start(forward ? tables.forwardStream : tables.backwardStream,
+                /*group=*/true);
   for (int e = 0; e < count; ++e) {
     const EventRow &event = events[e];
     int d = directionOf(event.kind);
@@ -366,10 +383,23 @@ void StagedWorker::transfer(const EventRow *events, int count,
       r.wait(isSend(event.kind) ? r.send(value, group, peer, label)
                                 : r.recv(value, group, peer, label));
   }
-  r.group_end();
-  for (int e = 0; e < count; ++e)
-    if (isSend(events[e].kind))
-      sent.direction[directionOf(events[e].kind)].clear();
+  context.endGroup();
+  Ticket ticket = context.finish();
+  for (int e = 0; e < count; ++e) {
+    int d = directionOf(events[e].kind);
+    if (isSend(events[e].kind)) {
+      leaving.direction[d].swap(sent.direction[d]);
+      leaving.ticket[d] = ticket;
+    } else {
+      received.ticket[d] = ticket;
+    }
+  }
+}
+
+/// What was sent before in this direction has left.
+void StagedWorker::dropSent(int direction) {
+  context.wait(leaving.ticket[direction]);
+  leaving.direction[direction].clear();
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,6 +408,7 @@ void StagedWorker::transfer(const EventRow *events, int count,
 
 StepResult StagedWorker::step(const StepInput &input, const Hyper &hyper) {
   sums.clear();
+  backwardPasses = 0;
   context.clearSums();
   validLabels = 0;
   for (int64_t i = 0; i < input.batch * input.seq; ++i)
@@ -400,6 +431,8 @@ StepResult StagedWorker::step(const StepInput &input, const Hyper &hyper) {
         }
       }
   }
+  for (int direction : {0, 1})
+    dropSent(direction);
   context.checkLoads();
   if (!context.r.ok())
     return StepResult();

@@ -38,14 +38,14 @@ public:
 
   Status allReduce(const void *src, void *dst, int64_t count, DType t,
                    ReduceOp op, const char *label) override {
-    PARC_TRY(check(t, label, true));
+    PARC_TRY(check(t, label));
     return done(n.allReduce(src, dst, size_t(count), type(t), reduction(op),
                             comm, e.cudaStream()),
                 "all_reduce", label);
   }
   Status allGather(const void *src, void *dst, const int64_t *counts, DType t,
                    const char *label) override {
-    PARC_TRY(check(t, label, true));
+    PARC_TRY(check(t, label));
     if (even(counts))
       return done(n.allGather(src, dst, size_t(counts[0]), type(t), comm,
                               e.cudaStream()),
@@ -62,7 +62,7 @@ public:
   }
   Status reduceScatter(const void *src, void *dst, const int64_t *counts,
                        DType t, ReduceOp op, const char *label) override {
-    PARC_TRY(check(t, label, true));
+    PARC_TRY(check(t, label));
     if (even(counts))
       return done(n.reduceScatter(src, dst, size_t(counts[0]), type(t),
                                   reduction(op), comm, e.cudaStream()),
@@ -80,7 +80,7 @@ public:
   Status allToAll(const void *src, const int64_t *sendCounts, void *dst,
                   const int64_t *recvCounts, DType t,
                   const char *label) override {
-    PARC_TRY(check(t, label, true));
+    PARC_TRY(check(t, label));
     ncclResult_t result = n.groupStart();
     const char *from = static_cast<const char *>(src);
     char *to = static_cast<char *>(dst);
@@ -98,20 +98,20 @@ public:
   }
   Status broadcast(void *data, int64_t count, DType t, int root,
                    const char *label) override {
-    PARC_TRY(check(t, label, true));
+    PARC_TRY(check(t, label));
     return done(n.broadcast(data, data, size_t(count), type(t), root, comm,
                             e.cudaStream()),
                 "broadcast", label);
   }
   Status send(const void *src, int64_t count, DType t, int peer,
               const char *label) override {
-    PARC_TRY(check(t, label, false));
+    PARC_TRY(check(t, label));
     return done(n.send(src, size_t(count), type(t), peer, comm, e.cudaStream()),
                 "send", label);
   }
   Status recv(void *dst, int64_t count, DType t, int peer,
               const char *label) override {
-    PARC_TRY(check(t, label, false));
+    PARC_TRY(check(t, label));
     return done(n.recv(dst, size_t(count), type(t), peer, comm, e.cudaStream()),
                 "recv", label);
   }
@@ -144,17 +144,12 @@ private:
                        [&](int64_t c) { return c == counts[0]; });
   }
   /// The same rules as the host's.
-  Status check(DType t, const char *label, bool collective) const {
+  Status check(DType t, const char *label) const {
     if (t == DType::zp)
       return Status(Code::Unsupported, std::string("'") + label + "' on " +
                                            name() +
                                            ": residues are communicated on "
                                            "the host only");
-    if (collective && e.grouping())
-      return Status(Code::InvalidArgument,
-                    std::string("'") + label + "' on " + name() +
-                        ": expected a send or a receive in a group",
-                    "end the group before a collective");
     return Status();
   }
   Status done(ncclResult_t result, const char *call, const char *label) {
@@ -185,6 +180,12 @@ CudaEndpoint::~CudaEndpoint() {
     cudaFree(workspace_);
   if (blas_)
     cublasLtDestroy(blas_);
+  for (cudaEvent_t event : events_)
+    cudaEventDestroy(event);
+  if (forked_)
+    cudaEventDestroy(forked_);
+  for (cudaStream_t stream : beside_)
+    cudaStreamDestroy(stream);
   if (stream_)
     cudaStreamDestroy(stream_);
 }
@@ -195,6 +196,7 @@ Status CudaEndpoint::open() {
   PARC_TRY(
       cudaStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
                  "cudaStreamCreate"));
+  current_ = stream_;
   PARC_TRY(cudaStatus(cudaMalloc(&workspace_, WorkspaceBytes), "cudaMalloc"));
   if (cublasLtCreate(&blas_) != CUBLAS_STATUS_SUCCESS)
     return Status(Code::DeviceError, "cublasLtCreate failed");
@@ -268,12 +270,74 @@ Status CudaEndpoint::abortAll(Status status) {
   return status;
 }
 
+//===----------------------------------------------------------------------===//
+// Streams
+//===----------------------------------------------------------------------===//
+
+Status CudaEndpoint::createStreams(int count) {
+  PARC_TRY(
+      cudaStatus(cudaEventCreateWithFlags(&forked_, cudaEventDisableTiming),
+                 "cudaEventCreate"));
+  for (int i = 1; i < count; ++i) {
+    cudaStream_t stream = nullptr;
+    PARC_TRY(
+        cudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                   "cudaStreamCreate"));
+    beside_.push_back(stream);
+  }
+  return Status();
+}
+
+Status CudaEndpoint::fork(int stream) {
+  if (stream < 1 || stream > int(beside_.size()))
+    return Status(Code::InvalidArgument, "expected a stream from 1 to " +
+                                             std::to_string(beside_.size()) +
+                                             ", got " + std::to_string(stream));
+  current_ = beside_[size_t(stream - 1)];
+  PARC_TRY(cudaStatus(cudaEventRecord(forked_, stream_), "cudaEventRecord"));
+  return cudaStatus(cudaStreamWaitEvent(current_, forked_, 0),
+                    "cudaStreamWaitEvent");
+}
+
+/// Events are made in the first step and used again in the next ones.
+Status CudaEndpoint::mark(int &event) {
+  if (freeEvents_.empty()) {
+    cudaEvent_t made = nullptr;
+    PARC_TRY(cudaStatus(cudaEventCreateWithFlags(&made, cudaEventDisableTiming),
+                        "cudaEventCreate"));
+    freeEvents_.push_back(int(events_.size()));
+    events_.push_back(made);
+  }
+  event = freeEvents_.back();
+  freeEvents_.pop_back();
+  cudaStream_t stream = current_;
+  current_ = stream_;
+  return cudaStatus(cudaEventRecord(events_[size_t(event)], stream),
+                    "cudaEventRecord");
+}
+
+/// The wait has its own copy of the event's state, so the event is free.
+Status CudaEndpoint::join(int event) {
+  if (event < 0)
+    return Status();
+  freeEvents_.push_back(event);
+  return cudaStatus(cudaStreamWaitEvent(stream_, events_[size_t(event)], 0),
+                    "cudaStreamWaitEvent");
+}
+
 Status CudaEndpoint::synchronize() {
-  if (!stream_ || aborted_)
+  PARC_TRY(waitFor(stream_));
+  for (cudaStream_t stream : beside_)
+    PARC_TRY(waitFor(stream));
+  return Status();
+}
+
+Status CudaEndpoint::waitFor(cudaStream_t stream) {
+  if (!stream || aborted_)
     return Status();
   auto begin = std::chrono::steady_clock::now();
   for (int spins = 0;; ++spins) {
-    cudaError_t state = cudaStreamQuery(stream_);
+    cudaError_t state = cudaStreamQuery(stream);
     if (state == cudaSuccess)
       return Status();
     if (state != cudaErrorNotReady)

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// The cuda backend's endpoint: a device, one stream on which everything of
-/// the rank is issued, NCCL communicators, a cuBLASLt handle and workspace.
+/// The cuda backend's endpoint: a device, the compute stream and those beside
+/// it, events between them, NCCL communicators, a cuBLASLt handle and
+/// workspace. One thread issues everything, in one order.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -42,26 +43,29 @@ public:
   int rank() const override { return rank_; }
   int worldSize() const override { return worldSize_; }
   Backend backend() const override { return Backend::cuda; }
-  void *stream() const override { return stream_; }
+  void *stream() const override { return current_; }
 
   Status createCommunicator(const std::string &name,
                             const std::vector<int> &members,
                             Communicator *&out) override;
   Status groupStart() override;
   Status groupEnd() override;
+  Status createStreams(int count) override;
+  Status fork(int stream) override;
+  Status mark(int &event) override;
+  Status join(int event) override;
   /// Waits for the stream; after the watchdog's time it aborts all
   /// communicators and names the last call issued.
   Status synchronize() override;
 
   const Nccl &nccl() const { return *nccl_; }
-  cudaStream_t cudaStream() const { return stream_; }
+  cudaStream_t cudaStream() const { return current_; }
   cublasLtHandle_t blas() const { return blas_; }
   void *workspace() const { return workspace_; }
   static constexpr size_t WorkspaceBytes = 32 << 20;
 
   /// Turns NCCL's result into a status, and notes the call for the watchdog.
   Status issued(ncclResult_t result, const std::string &call);
-  bool grouping() const { return grouping_; }
 
 private:
   Status abortAll(Status status);
@@ -70,7 +74,13 @@ private:
   Store &store_;
   WorldOptions options_;
   const Nccl *nccl_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  Status waitFor(cudaStream_t stream);
+
+  cudaStream_t stream_ = nullptr, current_ = nullptr;
+  std::vector<cudaStream_t> beside_; ///< Streams 1 and up.
+  cudaEvent_t forked_ = nullptr;
+  std::vector<cudaEvent_t> events_;
+  std::vector<int> freeEvents_;
   cublasLtHandle_t blas_ = nullptr;
   void *workspace_ = nullptr;
   bool grouping_ = false, aborted_ = false;

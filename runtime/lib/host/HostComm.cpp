@@ -162,11 +162,10 @@ Status HostCommunicator::checkCounts(const Call &call) const {
 
 Status HostCommunicator::collective(Call &call) {
   PARC_TRY(checkCounts(call));
-  if (endpoint.grouping())
-    return Status(Code::InvalidArgument,
-                  describe(call) + ": expected a send or a receive in a group",
-                  "end the group before a collective");
-  return endpoint.submit(call);
+  if (!endpoint.grouping())
+    return endpoint.submit(call);
+  endpoint.defer(call);
+  return Status();
 }
 
 Status HostCommunicator::pointToPoint(Call &call) {

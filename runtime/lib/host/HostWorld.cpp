@@ -74,7 +74,16 @@ Status HostWorld::postPointToPoint(Call &call, std::vector<Match> &ready) {
 Status HostWorld::post(Call &call, std::vector<Match> &ready) {
   if (call.kind == Kind::send || call.kind == Kind::recv)
     return postPointToPoint(call, ready);
+  return join(call, ready);
+}
+
+/// The calls of a group on one communicator meet one after the other.
+Status HostWorld::join(Call &call, std::vector<Match> &ready) {
   Group &group = *call.group;
+  if (group.meeting[call.index]) {
+    group.queued.push_back(&call);
+    return Status();
+  }
   group.meeting[call.index] = &call;
   if (++group.arrived < int(group.members.size()))
     return Status();
@@ -84,6 +93,10 @@ Status HostWorld::post(Call &call, std::vector<Match> &ready) {
   ready.push_back(group.meeting);
   std::fill(group.meeting.begin(), group.meeting.end(), nullptr);
   group.arrived = 0;
+  std::list<Call *> queued;
+  queued.swap(group.queued);
+  for (Call *next : queued)
+    PARC_TRY(join(*next, ready));
   return Status();
 }
 
@@ -217,6 +230,8 @@ std::vector<std::pair<int, Call *>> HostWorld::waitsFor(int rank) const {
       targets.emplace_back(group.members[call->peer], call);
       continue;
     }
+    if (group.meeting[call->index] != call)
+      continue; // behind another call of this rank
     for (size_t i = 0; i < group.members.size(); ++i)
       if (!group.meeting[i])
         targets.emplace_back(group.members[i], call);

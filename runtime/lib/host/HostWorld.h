@@ -68,6 +68,8 @@ struct Group {
   std::vector<int> members;
   std::vector<Call *> meeting; ///< By member; null: not arrived.
   int arrived = 0;
+  /// Of members that have another call in the meeting, oldest first.
+  std::list<Call *> queued;
   std::list<Call *> sends, recvs; ///< Unmatched, oldest first.
   std::shared_ptr<Group> created; ///< Creations: what comes of it,
   std::vector<bool> joined;       ///< and who has begun to join, by member.
@@ -111,6 +113,7 @@ private:
 
   Status post(Call &call, std::vector<Match> &ready);
   Status postPointToPoint(Call &call, std::vector<Match> &ready);
+  Status join(Call &call, std::vector<Match> &ready);
   Status wait(std::unique_lock<std::mutex> &lock, int rank);
   Status run(int rank, std::vector<Call *> calls);
 

@@ -200,18 +200,12 @@ def once_a_step(p, what, kind, axes, members, per_layer, single, repeats=1, dire
 
 def replicated(p):
     """Norms, biases behind a sum and routers are whole on each tp rank; their
-    gradients are sums over parts."""
+    gradients are sums over parts, added up in one call a step."""
     biased = "n_embd" in p.config
     layer, last = (6 * p.h, 2 * p.h) if biased else (2 * p.h, p.h)
     layer += p.h * p.config.get("num_local_experts", 0)
-    once_a_step(p, "norms", "all_reduce", ["tp"] + replica_axes(p),
-                p.n["t"] * p.n["d"] * p.n["c"], layer, last if p.last else 0)
-
-
-def replicated_coalesced(p):
-    """The same as one call a step."""
-    p.take(over=["tp"], test=lambda row: row["direction"] != "update" or row["elements"] == 1)
-    rows = p.take(over=["tp"], direction="update")
+    rows = once_a_step(p, "norms", "all_reduce", ["tp"] + replica_axes(p),
+                       p.n["t"] * p.n["d"] * p.n["c"], layer, last if p.last else 0)
     same("calls a step for the norms' gradients", 1, sum(r["count_per_step"] for r in rows))
 
 
@@ -379,7 +373,6 @@ FORMULAS = {
     "output": output,
     "boundary": boundary,
     "replicated": replicated,
-    "replicated-coalesced": replicated_coalesced,
     "dp": data,
     "zero1": zero1,
     "zero1-mixed": zero1_mixed,

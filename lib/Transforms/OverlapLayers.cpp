@@ -1,0 +1,184 @@
+//===- OverlapLayers.cpp - Streams that layers use ------------------------===//
+//
+// Part of parc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+///
+/// \file
+/// What a backward pass scatters and accumulates goes to the stream whole, so
+/// that nothing waits for it; and a layer's parameters are gathered while the
+/// layer before computes.
+///
+//===----------------------------------------------------------------------===//
+
+#include "Overlap.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace mlir::parc;
+
+//===----------------------------------------------------------------------===//
+// Scatters
+//===----------------------------------------------------------------------===//
+
+using Slot = std::pair<StringAttr, StringAttr>;
+
+static Slot slotOf(AccumulateOp op) {
+  return {op.getParamAttr().getAttr(), op.getSlotAttr()};
+}
+
+/// The collective over data axes that makes what is accumulated, for nothing
+/// else.
+static Operation *onlyMaker(const OverlapRole &role, AccumulateOp op) {
+  Operation *def = op.getInput().getDefiningOp();
+  bool fits = def && isa<ReduceScatterOp, AllReduceOp>(def) &&
+              def->getBlock() == op->getBlock() && def->hasOneUse() &&
+              role.moves(def) && role.isOverData(def);
+  return fits ? def : nullptr;
+}
+
+/// Slots that are filled by collectives alone: one order, that of the stream.
+static DenseSet<Slot> slotsOfStream(const OverlapRole &role, Region &region) {
+  DenseSet<Slot> slots, others;
+  region.walk([&](AccumulateOp op) {
+    (onlyMaker(role, op) ? slots : others).insert(slotOf(op));
+  });
+  for (const Slot &slot : others)
+    slots.erase(slot);
+  return slots;
+}
+
+/// Neighbours of one bucket, or one accumulation, as one start.
+static void startScatters(OverlapRole &role, ArrayRef<AccumulateOp> ops) {
+  AccumulateOp first = ops.front();
+  Operation *last = first.getInput().getDefiningOp();
+  for (AccumulateOp op : ops) {
+    Operation *def = op.getInput().getDefiningOp();
+    if (last->isBeforeInBlock(def))
+      last = def;
+  }
+  OpBuilder builder(last->getContext());
+  builder.setInsertionPointAfter(last);
+  SmallVector<Location> places;
+  for (AccumulateOp op : ops)
+    places.push_back(op.getInput().getLoc());
+  Location loc = ops.size() == 1 ? places[0] : builder.getFusedLoc(places);
+  auto axes = last->getAttrOfType<ArrayAttr>("axes");
+  StartOp start = createStart(builder, loc, role.requireGradientStream(axes));
+  Operation *end = start.getBlock()->getTerminator();
+  for (AccumulateOp op : ops) {
+    Operation *def = op.getInput().getDefiningOp();
+    def->removeAttr("bucket");
+    def->moveBefore(end);
+  }
+  for (AccumulateOp op : ops)
+    op->moveBefore(end);
+}
+
+static void startScatters(OverlapRole &role, Block &block,
+                          const DenseSet<Slot> &slots) {
+  llvm::MapVector<Attribute, SmallVector<AccumulateOp>> buckets;
+  SmallVector<SmallVector<AccumulateOp>> groups;
+  for (auto op : block.getOps<AccumulateOp>()) {
+    if (!slots.contains(slotOf(op)))
+      continue;
+    Operation *def = onlyMaker(role, op);
+    if (Attribute bucket = def->getAttr("bucket"))
+      buckets[bucket].push_back(op);
+    else
+      groups.push_back({op});
+  }
+  for (auto &[number, ops] : buckets)
+    groups.push_back(ops);
+  for (ArrayRef<AccumulateOp> ops : groups)
+    startScatters(role, ops);
+}
+
+void mlir::parc::accumulateOnStream(OverlapRole &role) {
+  Region &backward = role.role.getBackward();
+  DenseSet<Slot> slots = slotsOfStream(role, backward);
+  if (slots.empty())
+    return;
+  SmallVector<Block *> blocks{&backward.front()};
+  backward.walk([&](StackOp stack) { blocks.push_back(stack.getBlock()); });
+  for (Block *block : blocks)
+    startScatters(role, *block, slots);
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+/// True where the gather reads parameters of this layer and nothing else.
+static bool readsLayerOnly(AllGatherOp gather) {
+  if (!llvm::all_of(gather->getOperands(), canRemake))
+    return false;
+  auto module = gather->getParentOfType<ModuleOp>();
+  Operation *def = gather.getInput().getDefiningOp();
+  while (!isa<LoadOp>(def))
+    def = def->getOperand(0).getDefiningOp();
+  auto param = module.lookupSymbol<ParamOp>(cast<LoadOp>(def).getParam());
+  return param && param.getLayers() &&
+         cast<LoadOp>(def).getSlot() == kValueSlot;
+}
+
+static void startAhead(Block &block, ArrayRef<AllGatherOp> gathers) {
+  OpBuilder builder(block.getParentOp()->getContext());
+  builder.setInsertionPointToStart(&block);
+  // Starts of a block stand at its beginning, in order.
+  for (Operation &op : block) {
+    auto start = dyn_cast<StartOp>(op);
+    if (!start || !start.getAhead())
+      break;
+    builder.setInsertionPointAfter(start);
+  }
+  SmallVector<Type> pending, types;
+  SmallVector<Location> places;
+  for (AllGatherOp gather : gathers) {
+    places.push_back(gather.getLoc());
+    types.push_back(gather.getType());
+    pending.push_back(PendingType::get(gather.getContext(), types.back()));
+  }
+  Location loc = gathers.size() == 1 ? places[0] : builder.getFusedLoc(places);
+  auto start = StartOp::create(builder, loc, pending, streamOf(gathers.front()),
+                               builder.getUnitAttr());
+  Operation *reader = block.getTerminator();
+  for (AllGatherOp gather : gathers)
+    for (Operation *user : gather->getUsers()) {
+      Operation *here = block.findAncestorOpInBlock(*user);
+      if (here->isBeforeInBlock(reader))
+        reader = here;
+    }
+  builder.setInsertionPoint(reader);
+  auto wait =
+      WaitOp::create(builder, loc, types, StringAttr(), start.getPending());
+  OpBuilder body = OpBuilder::atBlockEnd(&start.getBody().emplaceBlock());
+  IRMapping mapping;
+  SmallVector<Value> results;
+  for (auto [gather, value] : llvm::zip(gathers, wait.getOutputs())) {
+    for (Value operand : gather->getOperands())
+      remake(body, operand, mapping);
+    gather->removeAttr("bucket");
+    results.push_back(body.clone(*gather, mapping)->getResult(0));
+    AllGatherOp(gather).getResult().replaceAllUsesWith(value);
+    gather->erase();
+  }
+  YieldOp::create(body, loc, results);
+}
+
+void mlir::parc::gatherAhead(OverlapRole &role) {
+  for (Region *region : {&role.role.getForward(), &role.role.getBackward()})
+    for (auto stack : region->front().getOps<StackOp>()) {
+      llvm::MapVector<Attribute, SmallVector<AllGatherOp>> groups;
+      for (auto gather : stack.getBlock()->getOps<AllGatherOp>())
+        if (role.moves(gather) && readsLayerOnly(gather))
+          groups[groupKey(gather)].push_back(gather);
+      for (auto &[key, gathers] : groups)
+        startAhead(*stack.getBlock(), gathers);
+      for (Operation &op :
+           llvm::make_early_inc_range(llvm::reverse(*stack.getBlock())))
+        if (isa<LoadOp>(op) && op.use_empty())
+          op.erase();
+    }
+}
