@@ -34,14 +34,14 @@ static Value withoutExtension(Value value) {
 }
 
 /// True for the body out + a * b, computed without rounding between.
-template <class T> static bool isContraction(linalg::LinalgOp op) {
+static bool isContraction(linalg::LinalgOp op) {
   Block *body = op.getBlock();
   if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
       body->getNumArguments() != 3)
     return false;
   auto add =
       body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
-  if (!add || (std::is_same_v<T, float> && add.getType().isBF16()))
+  if (!add)
     return false;
   Value out = body->getArgument(2);
   Value term = add.getLhs() == out   ? add.getRhs()
@@ -149,15 +149,33 @@ static void findOneHot(linalg::LinalgOp op, Program<T> &program) {
   program.oneHot = std::move(hot);
 }
 
+/// Sums of bf16 are added up in f32 (see `parc.accumulate`) and rounded once:
+/// what combines them does not round, the result is rounded when it is whole.
+template <class T>
+static void roundSumsOnce(linalg::LinalgOp op, OpPlan<T> &plan) {
+  if (!std::is_same_v<T, float> || op.getNumReductionLoops() == 0)
+    return;
+  for (auto [index, value] :
+       llvm::enumerate(op.getBlock()->getTerminator()->getOperands())) {
+    if (!value.getType().isBF16())
+      continue;
+    plan.rounded.push_back(unsigned(index));
+    for (Instruction<T> &in : plan.program->code)
+      if (in.op == value.getDefiningOp())
+        in.round = false;
+  }
+}
+
 template <class T> static LogicalResult prepareStructured(OpPlan<T> &plan) {
   auto op = cast<linalg::LinalgOp>(plan.op);
   if (!op.hasPureTensorSemantics())
     return op.emitOpError() << "expected tensors; the evaluator has no memory";
   plan.program = std::make_unique<Program<T>>();
-  plan.contraction = isContraction<T>(op);
+  plan.contraction = isContraction(op);
   if (failed(compileBody<T>(op, *op.getBlock(), unsigned(op.getNumDpsInputs()),
                             *plan.program)))
     return failure();
+  roundSumsOnce(op, plan);
   if (op->hasAttr("parc.scatter"))
     findOneHot<T>(op, *plan.program);
   return success();
@@ -385,6 +403,12 @@ static LogicalResult runStructured(Interpreter<T> &interpreter,
       call.extracts.push_back(interpreter.tensor(extract.tensor));
     if (failed(runKernel(*plan.program, call)))
       return failure();
+  }
+  for (unsigned index : plan.rounded) {
+    MutableArrayRef<T> elements(outputs[index].mutableFloats(),
+                                static_cast<size_t>(outputs[index].size()));
+    for (T &element : elements)
+      element = DomainOf<T>::roundToBF16(element);
   }
   for (auto [result, output] : llvm::zip(plan.op->getResults(), outputs))
     if (failed(interpreter.set(result, std::move(output))))

@@ -37,6 +37,8 @@ template <class T> struct OpPlan {
   std::unique_ptr<Program<T>> program;
   /// The body is out + a * b, without rounding between.
   bool contraction = false;
+  /// Results that are rounded to bf16 when they are whole.
+  llvm::SmallVector<unsigned, 1> rounded;
   /// The value of a constant.
   Tensor<T> constant;
 };

@@ -124,6 +124,57 @@ TEST_P(RingTest, EqualsOneRank) {
     }
 }
 
+/// True where the ranks' numbers are not those of one rank.
+static bool differs(ModuleOp module, const Whole<double> &whole) {
+  auto got = eval::runRanks<double>(module, whole.before, whole.inputs);
+  if (failed(got))
+    return true;
+  for (const auto &[key, value] : whole.after.all()) {
+    const auto *found = got->params.find(key);
+    if (!found || !(eval::relativeDifference(*found, value) <= 1e-6))
+      return true;
+  }
+  return llvm::any_of(whole.results, [&](const auto &entry) {
+    return !(eval::relativeDifference(got->results.at(entry.first),
+                                      entry.second) <= 1e-6);
+  });
+}
+
+/// A transfer left out, and one that comes from the neighbour's neighbour.
+TEST_P(RingTest, WrongNeighbourIsSeen) {
+  Errors errors(context.mlir);
+  Sizes sizes = {{'B', 2}, {'S', 12}, {'H', 4}, {'G', 2}, {'D', 3}, {'E', 2}};
+  std::string error;
+  auto module = prepare(context.mlir, moduleText(model(), sizes), error);
+  ASSERT_TRUE(module) << error;
+  auto whole = runWhole<double>(*module, 24);
+  ASSERT_TRUE(succeeded(whole));
+  auto real = partitioned(*module, 4, false);
+  ASSERT_TRUE(real) << errors.text;
+  auto shiftsOf = [](ModuleOp module) {
+    SmallVector<ShiftOp> shifts;
+    module.walk([&](ShiftOp shift) { shifts.push_back(shift); });
+    return shifts;
+  };
+  for (size_t index = 0; index < shiftsOf(*real).size(); ++index)
+    for (bool twice : {false, true}) {
+      OwningOpRef<ModuleOp> broken(real->clone());
+      ShiftOp shift = shiftsOf(*broken)[index];
+      if (twice) {
+        OpBuilder builder(shift->getContext());
+        builder.setInsertionPointAfter(shift);
+        auto next = cast<ShiftOp>(builder.clone(*shift));
+        next.getInputMutable().assign(shift.getResult());
+        shift.getResult().replaceAllUsesExcept(next.getResult(), next);
+      } else {
+        shift.getResult().replaceAllUsesWith(shift.getInput());
+        shift.erase();
+      }
+      EXPECT_TRUE(differs(*broken, *whole))
+          << (twice ? "twice: " : "left out: ") << index;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Masks, RingTest, ::testing::ValuesIn(kMasks),
                          [](const auto &info) {
                            return std::string(info.param.name);

@@ -359,6 +359,31 @@ TEST(Domains, BF16RoundsInFloatOnly) {
   EXPECT_EQ(exact[1].asFloat(), Zp::fromDouble(2 * x));
 }
 
+TEST(Domains, BF16SumsAreRoundedOnce) {
+  // In bf16 256 + 1 is 256.
+  const char *text = R"mlir(
+    func.func @f(%a: tensor<2x512xbf16>) -> (tensor<2xbf16>, tensor<2x2xbf16>) {
+      %zero = arith.constant 0.0 : bf16
+      %e1 = tensor.empty() : tensor<2xbf16>
+      %z1 = linalg.fill ins(%zero : bf16) outs(%e1 : tensor<2xbf16>) -> tensor<2xbf16>
+      %sum = linalg.reduce { arith.addf } ins(%a : tensor<2x512xbf16>) outs(%z1 : tensor<2xbf16>) dimensions = [1]
+      %e2 = tensor.empty() : tensor<2x2xbf16>
+      %z2 = linalg.fill ins(%zero : bf16) outs(%e2 : tensor<2x2xbf16>) -> tensor<2x2xbf16>
+      %product = linalg.contract indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>]
+        ins(%a, %a : tensor<2x512xbf16>, tensor<2x512xbf16>) outs(%z2 : tensor<2x2xbf16>) -> tensor<2x2xbf16>
+      return %sum, %product : tensor<2xbf16>, tensor<2x2xbf16>
+    })mlir";
+  TestModule test(text);
+  std::vector<double> ones(1024, 1);
+  ones.back() = 2;
+  auto sums = test.call<float>({floats<float>({2, 512}, ones)});
+  ASSERT_EQ(sums.size(), 2u) << test.errors;
+  EXPECT_TRUE(sameTensor(sums[0], floats<float>({2}, {512, 512})));
+  // 515 is between two bf16 numbers, 512 and 516.
+  EXPECT_TRUE(
+      sameTensor(sums[1], floats<float>({2, 2}, {512, 512, 512, 516})));
+}
+
 TEST(Domains, LowestIsTheBottomOfZp) {
   EXPECT_EQ(ExactDomain::fromDouble(-HUGE_VAL), Zp());
   EXPECT_EQ(ExactDomain::fromDouble(std::numeric_limits<float>::lowest()),
