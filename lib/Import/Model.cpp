@@ -91,8 +91,9 @@ void ModelBuilder::buildStep() {
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
   if (config.experts.auxiliaryWeight > 0)
-    balance = splat("balance",
-                    RankedTensorType::get({batch.batch}, getWideType()), 0.0);
+    balance = splat(
+        "balance",
+        RankedTensorType::get({batch.batch / scopeSize()}, getWideType()), 0.0);
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -247,27 +248,36 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   int64_t tokens = batch.batch * batch.sequence;
   double share = static_cast<double>(experts.perToken) /
                  static_cast<double>(experts.count);
-  double length = static_cast<double>(batch.sequence);
+  int64_t batchParts = std::min(routing.batchParts, batch.batch);
+  int64_t sequenceParts = std::min(routing.sequenceParts, batch.sequence);
+  auto length =
+      static_cast<double>(llvm::divideCeil(batch.sequence, sequenceParts));
   double factor = routing.bufferFactor;
   if (factor == 0.0)
     factor = tokens <= kSmallBatch ? kAllTokens / share : kUsualBuffer;
-  // The same for each sequence, so that queues grow as batches do.
+  // The same for each sequence, so that queues grow as batches do, and for each
+  // part that of the largest.
   double slots =
       std::min(std::ceil(factor * share * length), kAllTokens * length);
-  sizes.slots = batch.batch * static_cast<int64_t>(slots);
+  sizes.slots =
+      batchParts * sequenceParts *
+      static_cast<int64_t>(llvm::divideCeil(batch.batch, batchParts)) *
+      static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
-  double capacity = routing.capacityFactor * share * length;
+  int64_t sequences = routing.scope ? routing.scope : batch.batch;
+  auto scope = static_cast<double>(sequences * batch.sequence);
+  double capacity = routing.capacityFactor * share * scope;
   if (capacity < 1.0) {
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << text(routing.capacityFactor) << " x " << batch.sequence
+        << text(routing.capacityFactor) << " x " << sequences * batch.sequence
         << " tokens x " << experts.perToken << " choices / " << experts.count
         << " experts; raise --capacity-factor or --seq";
     return failure();
   }
-  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));
+  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), scope));
   return sizes;
 }
 

@@ -30,7 +30,7 @@ namespace mlir::parc {
 struct QueueSizes {
   /// Of each expert's queue.
   int64_t slots = 0;
-  /// Choices that an expert takes of a sequence, where it drops others.
+  /// Choices that an expert takes of a scope, where it drops others.
   std::optional<int64_t> capacity;
 };
 
@@ -60,6 +60,10 @@ private:
   Value buildExperts(Value x);
   nn::Routing buildRouting(Value x);
   Value expertLinear(StringRef name, StringRef symbol, Value queues);
+  /// Sequences that capacity and the auxiliary loss look at together.
+  int64_t scopeSize() const {
+    return batch.routing.scope ? batch.routing.scope : batch.batch;
+  }
   Value limitChoices(Value ids);
   void addBalanceLoss(const nn::Routing &routing);
   void buildLoss(Value x);
@@ -109,7 +113,7 @@ private:
   /// The stack that is written and the layer's index in it, null outside.
   const LayerRun *run = nullptr;
   Value layer;
-  /// The auxiliary loss of each sequence so far, a sum over its tokens; null
+  /// The auxiliary loss of each scope so far, a sum over its tokens; null
   /// where there is none.
   Value balance;
   /// The number of the next dropout: no two share a mask.
