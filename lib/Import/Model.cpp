@@ -90,10 +90,12 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
-  if (config.experts.auxiliaryWeight > 0)
-    balance = splat(
-        "balance",
-        RankedTensorType::get({batch.batch / scopeSize()}, getWideType()), 0.0);
+  if (config.experts.auxiliaryWeight > 0) {
+    auto sums = RankedTensorType::get(
+        {batch.batch / scopeSize(), config.experts.count}, getWideType());
+    chosenSums = splat("balance.chosen", sums, 0.0);
+    scoreSums = splat("balance.scores", sums, 0.0);
+  }
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -132,9 +134,9 @@ Value ModelBuilder::buildStack(const LayerRun &layers, Value x) {
   // A loss that layers add to goes along with what they compute.
   SmallVector<Value> carried{x};
   SmallVector<Location> places{at("x")};
-  if (balance) {
-    carried.push_back(balance);
-    places.push_back(at("balance"));
+  if (chosenSums) {
+    carried.append({chosenSums, scoreSums});
+    places.append({at("balance.chosen"), at("balance.scores")});
   }
   SmallVector<Type> types(ValueRange(carried).getTypes());
   auto stack = StackOp::create(builder, location, types, layers.stack, 0,
@@ -146,16 +148,20 @@ Value ModelBuilder::buildStack(const LayerRun &layers, Value x) {
   Block *body = builder.createBlock(&stack.getBody(), {}, types, places);
   run = &layers;
   layer = body->getArgument(0);
-  if (balance)
-    balance = body->getArgument(2);
+  if (chosenSums) {
+    chosenSums = body->getArgument(2);
+    scoreSums = body->getArgument(3);
+  }
   SmallVector<Value> yielded{buildLayer(body->getArgument(1))};
-  if (balance)
-    yielded.push_back(balance);
+  if (chosenSums)
+    yielded.append({chosenSums, scoreSums});
   YieldOp::create(builder, location, yielded);
   layer = Value();
   run = nullptr;
-  if (balance)
-    balance = stack.getResult(1);
+  if (chosenSums) {
+    chosenSums = stack.getResult(1);
+    scoreSums = stack.getResult(2);
+  }
   return stack.getResult(0);
 }
 
@@ -209,14 +215,8 @@ void ModelBuilder::buildLoss(Value x) {
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
   Value total = loss.getLoss();
-  if (balance) {
-    ImplicitLocOpBuilder inner(at("balance"), builder);
-    Value sum =
-        nn::reduce(inner, 1, {{balance, {0}}},
-                   {{}, {}, scalar.getElementType()}, nn::Combine::Sum,
-                   [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
-    total = add("loss", total, sum);
-  }
+  if (chosenSums)
+    total = add("loss", total, buildBalanceLoss());
   YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 

@@ -65,7 +65,8 @@ private:
     return batch.routing.scope ? batch.routing.scope : batch.batch;
   }
   Value limitChoices(Value ids);
-  void addBalanceLoss(const nn::Routing &routing);
+  void addBalance(const nn::Routing &routing);
+  Value buildBalanceLoss();
   void buildLoss(Value x);
 
   // Lines of a model.
@@ -113,9 +114,9 @@ private:
   /// The stack that is written and the layer's index in it, null outside.
   const LayerRun *run = nullptr;
   Value layer;
-  /// The auxiliary loss of each scope so far, a sum over its tokens; null
-  /// where there is none.
-  Value balance;
+  /// How often each expert was chosen in each scope so far, and the sum of its
+  /// scores, both over layers too (scopes x experts); null where no loss asks.
+  Value chosenSums, scoreSums;
   /// The number of the next dropout: no two share a mask.
   int64_t nextSite = 0;
 };
