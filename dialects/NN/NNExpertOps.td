@@ -108,7 +108,7 @@ def NN_LimitExpertsOp : NN_Op<"limit_experts", [Shardable, AllTypesMatch<["ids",
 // Queues
 //===----------------------------------------------------------------------===//
 
-def NN_DispatchOp : NN_Op<"dispatch", [AttrSizedOperandSegments, ShardableWithLocal, Differentiable]> {
+def NN_DispatchOp : NN_Op<"dispatch", [AttrSizedOperandSegments, ShardableWithLocal, Differentiable, Queue]> {
   let summary = "puts tokens into the queues of their experts";
   let description = [{
     A copy of token `x[b, s, :]` (`B x S x H`) goes to a slot of its own in the
@@ -142,7 +142,7 @@ def NN_DispatchOp : NN_Op<"dispatch", [AttrSizedOperandSegments, ShardableWithLo
   }];
 }
 
-def NN_FillQueuesOp : NN_Op<"fill_queues", [AttrSizedOperandSegments, ShardableWithLocal, Differentiable]> {
+def NN_FillQueuesOp : NN_Op<"fill_queues", [AttrSizedOperandSegments, ShardableWithLocal, Differentiable, Queue]> {
   let summary = "puts tokens into given slots of their experts' queues";
   let description = [{
     As `nn.dispatch`, into the slots that it dealt out: `queues[ids, slot, :]`
@@ -214,6 +214,35 @@ def NN_CombineWeightsGradOp : NN_Op<"combine_weights_grad", [ShardableWithLocal]
   let assemblyFormat = [{
     $queues `,` $ids `,` $slot `,` $grad (`from` $start^)? attr-dict
     `:` type($queues) `,` type($ids) `,` type($slot) `,` type($grad) `->` type($result)
+  }];
+}
+
+def NN_CountQueuesOp : NN_Op<"count_queues", [ShardableWithLocal]> {
+  let summary = "how many slots of each part of queues are taken";
+  let description = [{
+    `result[e, p]`: the choices of expert e whose slot is in part p of `parts`
+    equal ones (`parc.part_start`) of `slots`. `ids` and `slot` (`B x S x K`) are as
+    `nn.dispatch` gave them. Made where queues are exchanged: the counts go first,
+    then only what is there. A local op counts for its own parts, which start at
+    part `start`.
+
+    Factors: those of `nn.dispatch`; the parts belong to B and S, as the slots do.
+
+    Example:
+    ```mlir
+    %n = nn.count_queues %ids, %slot slots 64 parts 4 :
+        tensor<4x16x2xi64>, tensor<4x16x2xi64> -> tensor<8x4xi64>
+    ```
+    Constraints: shapes as above; all are i64; at least one slot and part. Axes
+    that split B and S cut the slots where they cut the parts: the product of
+    their sizes divides `parts`.
+  }];
+  let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$slot, I64Attr:$slots,
+                       I64Attr:$parts, Optional<Index>:$start);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $ids `,` $slot `slots` $slots `parts` $parts (`from` $start^)? attr-dict
+    `:` type($ids) `,` type($slot) `->` type($result)
   }];
 }
 

@@ -44,6 +44,7 @@ defvar ShardableLocal = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "buildLocal"]>;
 defvar ShardableFolded = DeclareOpInterfaceMethods<
     Parc_ShardableOpInterface, ["setFactorOffset", "setFactorFold", "buildLocal"]>;
+defvar Queue = DeclareOpInterfaceMethods<Parc_QueueOpInterface>;
 defvar Ring = DeclareOpInterfaceMethods<Parc_RingOpInterface>;
 defvar ShardableWithLocal =
     DeclareOpInterfaceMethods<Parc_ShardableOpInterface, ["buildLocal"]>;

@@ -7,8 +7,8 @@
 ///
 /// \file
 /// nn.dispatch, nn.fill_queues, nn.combine, nn.combine_weights_grad: checks,
-/// factors, gradients, local ops. Filling and combining are each other's
-/// transpose, by the slots that dispatch dealt out.
+/// factors, gradients, local ops, and how many slots are taken. Filling and
+/// combining are each other's transpose, by the slots that dispatch dealt out.
 ///
 //===----------------------------------------------------------------------===//
 
@@ -65,6 +65,24 @@ static Op buildLocalFill(Op op, OpBuilder &builder, ValueRange operands,
   return local;
 }
 
+/// The numbers of taken slots of the queues that `op` makes.
+template <class Op>
+static Operation *buildCounts(OpBuilder &builder, Op op, int64_t parts) {
+  RankedTensorType queues = tensorType(op.getQueues());
+  auto type = RankedTensorType::get({queues.getDimSize(0), parts},
+                                    builder.getI64Type());
+  return CountQueuesOp::create(builder, op.getLoc(), type, op.getIds(),
+                               op.getSlot(), queues.getDimSize(1), parts,
+                               /*start=*/Value());
+}
+
+/// Every choice has a slot, if there are as many.
+template <class Op> static int64_t balancedRows(Op op) {
+  RankedTensorType queues = tensorType(op.getQueues());
+  return std::min(tensorType(op.getIds()).getNumElements(),
+                  queues.getDimSize(0) * queues.getDimSize(1));
+}
+
 //===----------------------------------------------------------------------===//
 // nn.dispatch
 //===----------------------------------------------------------------------===//
@@ -116,6 +134,12 @@ DispatchOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
         getSlot(), /*weights=*/Value(), getStart());
   return success();
 }
+
+Operation *DispatchOp::buildUsedRows(OpBuilder &builder, int64_t parts) {
+  return buildCounts(builder, *this, parts);
+}
+
+int64_t DispatchOp::getBalancedRows() { return balancedRows(*this); }
 
 //===----------------------------------------------------------------------===//
 // nn.fill_queues
@@ -178,6 +202,12 @@ FillQueuesOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
         getInput(), getStart());
   return success();
 }
+
+Operation *FillQueuesOp::buildUsedRows(OpBuilder &builder, int64_t parts) {
+  return buildCounts(builder, *this, parts);
+}
+
+int64_t FillQueuesOp::getBalancedRows() { return balancedRows(*this); }
 
 //===----------------------------------------------------------------------===//
 // nn.combine

@@ -52,6 +52,10 @@ InFlightDiagnostic emitErrorAt(Operation *op);
 
 /// True for an op that moves data between ranks.
 bool isCollective(Operation *op);
+/// Checks the numbers of used rows that come with a change of layout of a value
+/// of `type`: none, or two, and how many rows they stand for.
+LogicalResult verifyUsedRows(Operation *op, RankedTensorType type,
+                             ValueRange used, std::optional<int64_t> rows);
 
 /// On a parameter: the plan's rule that its sharding comes from, with its place
 /// ("the rule 'q' at plan.toml:3").

@@ -130,4 +130,23 @@ def Parc_BatchScopedOpInterface : OpInterface<"BatchScopedOpInterface"> {
   ];
 }
 
+def Parc_QueueOpInterface : OpInterface<"QueueOpInterface"> {
+  let cppNamespace = "::mlir::parc";
+  let description = [{
+    An op whose first result, of two dimensions and rows, is used in part: of each
+    part of dimension 1, as a layout cuts it, the first rows only, how many is
+    known when the program runs. All others are zero. Collectives that move rows
+    between the two dimensions exchange the numbers first, and then what is used.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Builds the number of used rows of each index of dimension 0 and each of
+        `parts` equal parts of dimension 1, a matrix of i64.
+      }], "Operation *", "buildUsedRows",
+      (ins "OpBuilder &":$builder, "int64_t":$parts)>,
+    InterfaceMethod<"How many rows are used in all, in balance.",
+      "int64_t", "getBalancedRows">
+  ];
+}
+
 #endif // PARC_INTERFACES_TD

@@ -48,7 +48,11 @@ LogicalResult AllToAllOp::verify() {
       if (!seen.insert(axis).second)
         return emitErrorAt(*this)
                << "names axis '" << axis << "' twice; an axis moves or stays";
-  return success();
+  if (!getUsed().empty() && getGatherDim() + getSplitDim() != 1)
+    return emitErrorAt(*this) << "expected rows of dimensions 0 and 1, got "
+                              << getGatherDim() << " and " << getSplitDim();
+  return verifyUsedRows(*this, cast<RankedTensorType>(getInput().getType()),
+                        getUsed(), getRows());
 }
 
 LogicalResult RoleOp::verify() {

@@ -148,9 +148,19 @@ def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
     %y = parc.all_to_all %x gather 0 of 12 outer ["dp"] split 1 of 6 over ["ep"] why "..." :
         tensor<2x6xf32> -> tensor<4x3xf32>
     ```
-    Constraints: the dimensions differ and exist; an axis appears once.
+    With `used`, the dimensions are 0 and 1, and only the first rows of each part
+    of dimension 1 are sent; the others arrive as zero. `used` are their numbers
+    for each index of dimension 0 and each part, of the input and of the result:
+    the part that is not joined or cut yet is one column, the other one a column a
+    member. As the members know both, the sizes of messages are known before they
+    are sent. `rows` is how many rows of all are used in balance: what bytes are
+    stated for.
+
+    Constraints: the dimensions differ and exist; an axis appears once; `used` are
+    two integer matrices, and come with `rows`.
   }];
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
+  let arguments = (ins AnyRankedTensor:$input, Variadic<2DTensorOf<[I64]>>:$used,
+                       OptionalAttr<I64Attr>:$rows, I64Attr:$gather_dim, I64Attr:$gather_extent,
                        DefaultValuedAttr<I64Attr, "1">:$gather_grain,
                        DefaultValuedAttr<StrArrayAttr, "{}">:$gather_outer,
                        I64Attr:$split_dim, I64Attr:$split_extent,
@@ -158,7 +168,8 @@ def Parc_AllToAllOp : Parc_CollectiveOp<"all_to_all"> {
                        DefaultValuedAttr<StrArrayAttr, "{}">:$split_outer,
                        StrArrayAttr:$axes, Parc_Why:$why);
   let assemblyFormat = [{
-    $input `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
+    $input (`rows` $rows^ `used` `(` $used `:` type($used) `)`)?
+    `gather` $gather_dim `of` $gather_extent (`grain` $gather_grain^)?
     (`outer` $gather_outer^)? `split` $split_dim `of` $split_extent
     (`by` $split_grain^)? (`below` $split_outer^)? `over` $axes
     `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)

@@ -463,5 +463,18 @@ LogicalResult ReshardOp::verify() {
                          << from << " and " << to;
   if (!parc::getSharding(from) || !parc::getSharding(to))
     return emitOpError() << "expected a sharding on both types";
+  return verifyUsedRows(*this, from, getUsed(), getRows());
+}
+
+LogicalResult mlir::parc::verifyUsedRows(Operation *op, RankedTensorType type,
+                                         ValueRange used,
+                                         std::optional<int64_t> rows) {
+  if (used.empty() && !rows)
+    return success();
+  if (used.size() != 2 || !rows || *rows < 0)
+    return op->emitOpError() << "expected the rows that are used before and "
+                                "after, and how many they are in all";
+  if (type.getRank() < 2)
+    return op->emitOpError() << "expected rows along dimension 1, got " << type;
   return success();
 }

@@ -335,11 +335,24 @@ def Parc_ReshardOp : Parc_Op<"reshard", [Pure]> {
         tensor<4x32xf32, #parc.sharding<[{}, {} ], partial sum {"tp"}>>
         -> tensor<4x32xf32, #parc.sharding<[{}, {} ]>>
     ```
-    Constraints: same shape and element type; both types have a sharding.
+    Where only the first rows of each part of dimension 1 are used (see
+    `QueueOpInterface`), `used` are their numbers, as the value lies before and
+    after; all other rows are zero, and need not be sent. `rows` is how many are
+    used of all, where each part has its share: what bytes are stated for.
+
+    Constraints: same shape and element type; both types have a sharding; `used`
+    are two integer matrices, and come with `rows`.
   }];
-  let arguments = (ins AnyRankedTensor:$input, Parc_Why:$why);
+  let arguments = (ins AnyRankedTensor:$input, Variadic<2DTensorOf<[I64]>>:$used,
+                       OptionalAttr<I64Attr>:$rows, Parc_Why:$why);
   let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat = "$input `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = [{
+    $input (`rows` $rows^ `used` `(` $used `:` type($used) `)`)?
+    `why` custom<Why>($why) attr-dict `:` type($input) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "Type":$result, "Value":$input, "WhyAttr":$why), [{
+    build($_builder, $_state, result, input, ValueRange(), nullptr, why);
+  }]>];
   let hasVerifier = 1;
 }
 

@@ -195,9 +195,10 @@ def RT_AllToAllOp : RT_Op<"all_to_all"> {
   let description = [{
     The parts over `axes` of dimension `gather_dim` are joined, `split_dim` is
     split over them; `gather_outer` and `split_outer` split the dimensions
-    before and afterwards.
+    before and afterwards. With `used`, only these rows are sent (see
+    `parc.all_to_all`); the call waits for their numbers.
   }];
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$gather_dim, I64Attr:$gather_extent,
+  let arguments = (ins AnyRankedTensor:$input, Variadic<AnyRankedTensor>:$used, I64Attr:$gather_dim, I64Attr:$gather_extent,
                        I64Attr:$gather_grain, StrArrayAttr:$gather_outer,
                        I64Attr:$split_dim, I64Attr:$split_extent,
                        I64Attr:$split_grain, StrArrayAttr:$split_outer,
@@ -205,7 +206,8 @@ def RT_AllToAllOp : RT_Op<"all_to_all"> {
                        FlatSymbolRefAttr:$group, StrAttr:$why);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $input `gather` $gather_dim `of` $gather_extent `grain` $gather_grain
+    $input (`used` `(` $used^ `:` type($used) `)`)?
+    `gather` $gather_dim `of` $gather_extent `grain` $gather_grain
     `outer` $gather_outer `split` $split_dim `of` $split_extent `by` $split_grain
     `below` $split_outer `over` $axes `in` $group
     `why` $why attr-dict `:` type($input) `->` type($result)

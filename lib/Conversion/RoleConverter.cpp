@@ -247,6 +247,10 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
   Type type = convertType(op.getResult(0).getType());
   FlatSymbolRefAttr group = tables.group(axes);
   Value result;
+  SmallVector<Value> used;
+  if (auto move = dyn_cast<parc::AllToAllOp>(op))
+    for (Value rows : move.getUsed())
+      used.push_back(get(rows));
   if (auto gather = dyn_cast<parc::AllGatherOp>(op))
     result = rt::AllGatherOp::create(
         builder, op.getLoc(), type, input, gather.getDimAttr(),
@@ -263,7 +267,7 @@ LogicalResult RegionConverter::convertMoves(Operation &op) {
         mapping.lookupOrNull(scatter.getSize()));
   else if (auto move = dyn_cast<parc::AllToAllOp>(op))
     result = rt::AllToAllOp::create(
-        builder, op.getLoc(), type, input, move.getGatherDimAttr(),
+        builder, op.getLoc(), type, input, used, move.getGatherDimAttr(),
         move.getGatherExtentAttr(), move.getGatherGrainAttr(),
         move.getGatherOuter(), move.getSplitDimAttr(),
         move.getSplitExtentAttr(), move.getSplitGrainAttr(),

@@ -72,6 +72,7 @@ constexpr FlagSpec kFlags[] = {
     {"moe", true, kBuilds},
     {"moe-buffer-factor", true, kBuilds},
     {"capacity-factor", true, kBuilds},
+    {"moe-scope", true, kBuilds},
     {"zero", true, kPlans},
     {"zero-group", true, kPlans},
     {"rank", true, bit(Verb::Show)},
@@ -412,6 +413,7 @@ Layout (each is a key of plan.toml; a flag wins)                                
   --lr --beta1 --beta2 --eps --weight-decay --clip          [1e-2 0.9 0.95 1e-8 0.1 off]
   --moe dropless|capacity    capacity: what exceeds an expert's share is dropped    [dropless]
   --moe-buffer-factor X --capacity-factor X   over the balanced load    [2, small batches all; 1.25]
+  --moe-scope sequence|micro-batch|global   of capacity and the balance loss           [sequence]
   --plan FILE                                                  [plan.toml beside the model]
 Output
   -o PATH                    replaced whole if parc made it, else needs --force        [out]

@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <cmath>
 #include <map>
 
 using namespace mlir;
@@ -215,6 +216,14 @@ std::optional<CommRow> Collector::collective(Operation *op, CommRow row) {
   std::optional<int64_t> elements = extents.elements(whole);
   row.known = elements.has_value();
   row.elements = elements.value_or(0);
+  if (auto exchange = dyn_cast<AllToAllOp>(op);
+      exchange && exchange.getRows()) {
+    double share = static_cast<double>(*exchange.getRows()) /
+                   static_cast<double>(exchange.getGatherExtent()) /
+                   static_cast<double>(exchange.getSplitExtent());
+    row.balanced = true;
+    row.elements = std::llround(static_cast<double>(row.elements) * share);
+  }
   if (auto why = op->getAttrOfType<WhyAttr>("why"))
     setWhy(row, why);
   else if (auto text = op->getAttrOfType<StringAttr>("why"))

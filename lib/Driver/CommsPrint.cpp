@@ -158,6 +158,8 @@ llvm::json::Value mlir::parc::driver::rowToJSON(const CommRow &row) {
     return object;
   }
   object["elements"] = row.elements;
+  if (row.balanced)
+    object["balanced"] = true;
   object["bytes_per_call"] = row.elements * row.elementBytes;
   object["bytes_sent"] = row.bytesSent();
   object["per_micro_batch"] =

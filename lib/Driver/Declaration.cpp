@@ -17,6 +17,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
@@ -122,6 +123,8 @@ private:
   bool readSizes();
   bool checkExpertKeys();
   bool readMoe();
+  bool readExpertScope();
+  void warnExpertCuts();
   bool readFactor(StringRef key, double least, Setting<double> &out);
   bool readZero();
   bool checkZeroGroup();
@@ -343,7 +346,37 @@ bool Resolver::readExperts() {
                   "--sp");
     return false;
   }
+  warnExpertCuts();
   return true;
+}
+
+/// ZeRO's groups cut dp and cp first. Experts lie on neighbours, and where
+/// their ranks do not nest with a group, on the next larger part of the axis.
+void Resolver::warnExpertCuts() {
+  int64_t ep = result.ep.value, group = result.zeroGroup.value;
+  int64_t cp = result.size("cp"), dp = result.size("dp");
+  if (result.zero.value == 0 || group == cp * dp)
+    return;
+  auto ranksOf = [](int64_t wanted, int64_t cut, int64_t axis) {
+    if (wanted % cut == 0 || cut % wanted == 0)
+      return wanted;
+    return wanted < cut ? cut : axis;
+  };
+  int64_t ranks =
+      ranksOf(std::min(ep, cp), std::min(group, cp), cp) *
+      ranksOf(ep / std::min(ep, cp), group / std::min(group, cp), dp);
+  if (ranks == ep)
+    return;
+  int64_t experts = facts.experts.value_or(0);
+  std::string share;
+  if (experts % ranks != 0)
+    share = llvm::formatv(", {0} or {1} of {2} on each", experts / ranks,
+                          experts / ranks + 1, experts);
+  reporter.warning(result.ep.place,
+                   "ep=" + Twine(ep) + " and a ZeRO group of " + Twine(group) +
+                       " cut dp x cp and do not nest: experts lie on " +
+                       Twine(ranks) + " ranks" + share,
+                   "ep-zero-group");
 }
 
 bool Resolver::readSizes() {
@@ -382,7 +415,8 @@ bool Resolver::readFactor(StringRef key, double least, Setting<double> &out) {
 /// False where a key of experts has no meaning for this model. A program's own
 /// plan repeats what it was imported with.
 bool Resolver::checkExpertKeys() {
-  for (StringRef key : {"moe", "moe-buffer-factor", "capacity-factor"}) {
+  for (StringRef key :
+       {"moe", "moe-buffer-factor", "capacity-factor", "moe-scope"}) {
     const auto *given = find(key);
     bool repeats = !facts.isConfig && given && given->second == Origin::Plan;
     if (!given || facts.experts.value_or(0) > 0 || repeats)
@@ -424,7 +458,33 @@ bool Resolver::readMoe() {
     result.capacityFactor.value = RoutingOptions().capacityFactor;
   // A queue below the balanced load would overflow in every step.
   return readFactor("moe-buffer-factor", 1.0, result.bufferFactor) &&
-         readFactor("capacity-factor", 0.001, result.capacityFactor);
+         readFactor("capacity-factor", 0.001, result.capacityFactor) &&
+         readExpertScope();
+}
+
+bool Resolver::readExpertScope() {
+  Setting<std::string> &scope = result.expertScope;
+  if (!readChoice("moe-scope", {"sequence", "micro-batch", "global"}, scope))
+    return false;
+  int64_t batch = result.batch.value, m = result.microBatches.value;
+  int64_t parts = result.size("dp") * m;
+  if (scope.value == "global" && m > 1) {
+    fail(scope.place,
+         "a scope of the whole batch in " + Twine(m) +
+             " micro-batches: none can wait for a later one",
+         "moe-scope");
+    reporter.help("--micro-batches 1, or --moe-scope micro-batch");
+    return false;
+  }
+  if (scope.value == "micro-batch" && batch % parts != 0) {
+    fail(scope.place,
+         "micro-batches of different sizes are no scope: " + Twine(batch) +
+             " sequences in " + Twine(parts) + " parts",
+         "moe-scope");
+    reporter.help("a --batch that is a multiple of " + Twine(parts));
+    return false;
+  }
+  return true;
 }
 
 /// A group is whole along the faster of the two axes, or lies within it.
@@ -656,6 +716,8 @@ static SmallVector<Row> rows(const Declaration &d) {
   if (d.capacityFactor.value != 0.0)
     table.push_back(row("capacity-factor", number(d.capacityFactor.value),
                         false, d.capacityFactor));
+  if (!d.expertScope.value.empty() && d.expertScope.value != "sequence")
+    table.push_back(row("moe-scope", d.expertScope.value, true, d.expertScope));
   if (d.zeroGroup.value != d.dataRanks())
     table.push_back(row("zero-group", std::to_string(d.zeroGroup.value), false,
                         d.zeroGroup));

@@ -84,6 +84,12 @@ static constexpr ErrorText kErrorTexts[] = {
      "of them to the experts. With sp each sends its own part of the sequence.",
      "parc MODEL --mesh tp=2,dp=2 --ep 2",
      "parc MODEL --mesh tp=2,dp=2 --ep 2 --sp"},
+    {"ep-zero-group",
+     "A ZeRO group is cut out of dp x cp first. Experts lie on ranks next to "
+     "each other; where neither number is a multiple of the other, they lie on "
+     "more ranks than ep says.",
+     "parc MODEL --mesh dp=12 --zero-group 4 --ep 6",
+     "parc MODEL --mesh dp=12 --zero-group 6 --ep 6"},
     {"eps", "AdamW divides by a root plus this: above zero.",
      "parc MODEL --eps 0", "parc MODEL --eps 1e-8"},
     {"file",
@@ -143,6 +149,15 @@ static constexpr ErrorText kErrorTexts[] = {
      "An expert's queue holds the balanced load times this factor; below 1 it "
      "would overflow in every step.",
      "parc MODEL --moe-buffer-factor 0.5", "parc MODEL --moe-buffer-factor 2"},
+    {"moe-scope",
+     "What an expert's capacity and the loss that balances experts look at "
+     "together: each sequence, the sequences of one micro-batch of one "
+     "replica, "
+     "or the whole batch. The scope belongs to the model, so that every mesh "
+     "drops the same tokens; where a layout cannot keep it whole it is "
+     "refused.",
+     "parc MODEL --moe capacity --moe-scope global --micro-batches 2",
+     "parc MODEL --moe capacity --moe-scope micro-batch --micro-batches 2"},
     {"name",
      "'parc explain MODEL NAME' takes a name that the model uses where "
      "something is sent: an op's, with or without the layers it is in, or a "

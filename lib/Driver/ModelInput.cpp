@@ -344,6 +344,14 @@ bool mlir::parc::driver::materialize(MLIRContext &context, LoadedModel &model,
     routing.bufferFactor = declaration.bufferFactor.value;
     if (routing.drops)
       routing.capacityFactor = declaration.capacityFactor.value;
+    routing.batchParts =
+        declaration.size("dp") * declaration.microBatches.value;
+    routing.sequenceParts = declaration.size("cp") *
+                            (declaration.sp.value ? declaration.size("tp") : 1);
+    if (declaration.expertScope.value == "global")
+      routing.scope = 0;
+    else if (declaration.expertScope.value == "micro-batch")
+      routing.scope = declaration.batch.value / routing.batchParts;
     FailureOr<OwningOpRef<ModuleOp>> built = buildModel(
         &context, *model.config,
         {declaration.batch.value, declaration.sequence.value, routing});

@@ -45,6 +45,7 @@ ArrayRef<KeySpec> mlir::parc::driver::planKeys() {
       {"moe", KeyType::Text},
       {"moe-buffer-factor", KeyType::Real},
       {"capacity-factor", KeyType::Real},
+      {"moe-scope", KeyType::Text},
       {"sp", KeyType::Boolean},
       {"cp-kind", KeyType::Text},
       {"cp-split", KeyType::Text},

@@ -292,6 +292,102 @@ static LogicalResult runReduceScatter(Interpreter<T> &interpreter,
   return interpreter.set(op.getResult(), std::move(result));
 }
 
+/// The boxes of what a member gets or gives of a tensor of `shape`: of its part
+/// on `split.dim` the first rows of each index of dimension 0, as many as
+/// `used` says.
+template <class T>
+static FailureOr<std::vector<Box>>
+boxesOf(Operation *op, const Split &split, int64_t member,
+        ArrayRef<int64_t> shape, const Tensor<T> &used) {
+  Box whole = boxOf(split, split.parts[member], shape);
+  int64_t columns = split.dim == 0 ? 1 : int64_t(split.parts.size());
+  if (used.rank() != 2 || used.shape()[0] != shape[0] ||
+      used.shape()[1] != columns)
+    return op->emitOpError()
+           << "expected " << shape[0] << " x " << columns << " numbers of rows";
+  std::vector<Box> boxes;
+  for (int64_t index = 0; index < whole.sizes[0]; ++index) {
+    Box box = whole;
+    box.offsets[0] += index;
+    box.sizes[0] = 1;
+    int64_t column = split.dim == 0 ? 0 : member;
+    box.sizes[1] = used.ints()[box.offsets[0] * columns + column];
+    if (box.sizes[1] < 0 || box.sizes[1] > whole.sizes[1])
+      return op->emitOpError() << "expected at most " << whole.sizes[1]
+                               << " rows, got " << box.sizes[1];
+    boxes.push_back(std::move(box));
+  }
+  return boxes;
+}
+
+namespace {
+
+/// What an exchange of rows moves: the boxes of all members, one after the
+/// other, and the elements of each member.
+struct RowBoxes {
+  std::vector<Box> boxes;
+  std::vector<int64_t> counts;
+  int64_t total = 0;
+};
+
+} // namespace
+
+template <class T>
+static FailureOr<RowBoxes> rowBoxes(Operation *op, const Split &split,
+                                    ArrayRef<int64_t> shape,
+                                    const Tensor<T> &used) {
+  RowBoxes all;
+  for (int64_t member = 0; member < int64_t(split.parts.size()); ++member) {
+    auto boxes = boxesOf(op, split, member, shape, used);
+    if (failed(boxes))
+      return failure();
+    int64_t count = 0;
+    for (Box &box : *boxes) {
+      count += elementCount(box.sizes);
+      all.boxes.push_back(std::move(box));
+    }
+    all.counts.push_back(count);
+    all.total += count;
+  }
+  return all;
+}
+
+/// An exchange of the rows that are used: the others arrive as zero.
+template <class T>
+static LogicalResult exchangeRows(Interpreter<T> &interpreter, AllToAllOp op,
+                                  const Split &gather, const Split &split,
+                                  ::parc::Communicator *group,
+                                  ArrayRef<int64_t> shape) {
+  const Tensor<T> &input = interpreter.tensor(op.getInput());
+  auto sent =
+      rowBoxes(op, split, input.shape(), interpreter.tensor(op.getUsed()[0]));
+  auto received =
+      rowBoxes(op, gather, shape, interpreter.tensor(op.getUsed()[1]));
+  if (failed(sent) || failed(received))
+    return failure();
+  Tensor<T> out = Tensor<T>::zeros({sent->total}, input.isInt());
+  Tensor<T> in = Tensor<T>::zeros({received->total}, input.isInt());
+  int64_t at = 0;
+  for (const Box &box : sent->boxes) {
+    int64_t count = elementCount(box.sizes);
+    insertBox(out, extractBox(input, box), Box{{at}, {count}, {}});
+    at += count;
+  }
+  if (failed(toResult(op, group->allToAll(bytesOf(out), sent->counts.data(),
+                                          mutableBytesOf(in),
+                                          received->counts.data(),
+                                          dtypeOf(input), op.getWhy().data()))))
+    return failure();
+  Tensor<T> result = Tensor<T>::zeros(shape, input.isInt());
+  at = 0;
+  for (const Box &box : received->boxes) {
+    int64_t count = elementCount(box.sizes);
+    insertBox(result, extractBox(in, Box{{at}, {count}, {}}), box);
+    at += count;
+  }
+  return interpreter.set(op.getResult(), std::move(result));
+}
+
 template <class T>
 static LogicalResult runAllToAll(Interpreter<T> &interpreter,
                                  const OpPlan<T> &plan) {
@@ -315,6 +411,9 @@ static LogicalResult runAllToAll(Interpreter<T> &interpreter,
   Shape shape = resized(
       resized(input.shape(), split->dim, split->parts[members->self].size),
       gather->dim, gather->whole);
+  if (!op.getUsed().empty())
+    return exchangeRows(interpreter, op, *gather, *split, members->group,
+                        shape);
   Tensor<T> sent = pack(input, *split);
   Tensor<T> received = Tensor<T>::zeros({elementCount(shape)}, input.isInt());
   std::vector<int64_t> sendCounts = countsOf(*split, input.shape());

@@ -91,9 +91,12 @@ void ModelBuilder::buildStep() {
                                            micro->getArgument(3),
                                            ArrayRef<ReassociationIndices>());
   Value x = buildEmbedding();
-  if (config.experts.auxiliaryWeight > 0)
-    balance = splat("balance",
-                    RankedTensorType::get({batch.batch}, getWideType()), 0.0);
+  if (config.experts.auxiliaryWeight > 0) {
+    auto sums = RankedTensorType::get(
+        {batch.batch / scopeSize(), config.experts.count}, getWideType());
+    chosenSums = splat("balance.chosen", sums, 0.0);
+    scoreSums = splat("balance.scores", sums, 0.0);
+  }
   for (const LayerRun &each : config.runs)
     x = buildStack(each, x);
   x = norm("final_norm", "final_norm", x);
@@ -132,9 +135,9 @@ Value ModelBuilder::buildStack(const LayerRun &layers, Value x) {
   // A loss that layers add to goes along with what they compute.
   SmallVector<Value> carried{x};
   SmallVector<Location> places{at("x")};
-  if (balance) {
-    carried.push_back(balance);
-    places.push_back(at("balance"));
+  if (chosenSums) {
+    carried.append({chosenSums, scoreSums});
+    places.append({at("balance.chosen"), at("balance.scores")});
   }
   SmallVector<Type> types(ValueRange(carried).getTypes());
   auto stack = StackOp::create(builder, location, types, layers.stack, 0,
@@ -146,16 +149,20 @@ Value ModelBuilder::buildStack(const LayerRun &layers, Value x) {
   Block *body = builder.createBlock(&stack.getBody(), {}, types, places);
   run = &layers;
   layer = body->getArgument(0);
-  if (balance)
-    balance = body->getArgument(2);
+  if (chosenSums) {
+    chosenSums = body->getArgument(2);
+    scoreSums = body->getArgument(3);
+  }
   SmallVector<Value> yielded{buildLayer(body->getArgument(1))};
-  if (balance)
-    yielded.push_back(balance);
+  if (chosenSums)
+    yielded.append({chosenSums, scoreSums});
   YieldOp::create(builder, location, yielded);
   layer = Value();
   run = nullptr;
-  if (balance)
-    balance = stack.getResult(1);
+  if (chosenSums) {
+    chosenSums = stack.getResult(1);
+    scoreSums = stack.getResult(2);
+  }
   return stack.getResult(0);
 }
 
@@ -209,14 +216,8 @@ void ModelBuilder::buildLoss(Value x) {
   auto loss = nn::SoftmaxCrossEntropyOp::create(builder, at("loss"), scalar,
                                                 scalar, rows, logits, labels);
   Value total = loss.getLoss();
-  if (balance) {
-    ImplicitLocOpBuilder inner(at("balance"), builder);
-    Value sum =
-        nn::reduce(inner, 1, {{balance, {0}}},
-                   {{}, {}, scalar.getElementType()}, nn::Combine::Sum,
-                   [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
-    total = add("loss", total, sum);
-  }
+  if (chosenSums)
+    total = add("loss", total, buildBalanceLoss());
   YieldOp::create(builder, at("loss"), ValueRange{total, loss.getCount()});
 }
 
@@ -248,27 +249,36 @@ static FailureOr<QueueSizes> getQueueSizes(MLIRContext *context,
   int64_t tokens = batch.batch * batch.sequence;
   double share = static_cast<double>(experts.perToken) /
                  static_cast<double>(experts.count);
-  double length = static_cast<double>(batch.sequence);
+  int64_t batchParts = std::min(routing.batchParts, batch.batch);
+  int64_t sequenceParts = std::min(routing.sequenceParts, batch.sequence);
+  auto length =
+      static_cast<double>(llvm::divideCeil(batch.sequence, sequenceParts));
   double factor = routing.bufferFactor;
   if (factor == 0.0)
     factor = tokens <= kSmallBatch ? kAllTokens / share : kUsualBuffer;
-  // The same for each sequence, so that queues grow as batches do.
+  // The same for each sequence, so that queues grow as batches do, and for each
+  // part that of the largest.
   double slots =
       std::min(std::ceil(factor * share * length), kAllTokens * length);
-  sizes.slots = batch.batch * static_cast<int64_t>(slots);
+  sizes.slots =
+      batchParts * sequenceParts *
+      static_cast<int64_t>(llvm::divideCeil(batch.batch, batchParts)) *
+      static_cast<int64_t>(slots);
   if (!routing.drops)
     return sizes;
-  double capacity = routing.capacityFactor * share * length;
+  int64_t sequences = routing.scope ? routing.scope : batch.batch;
+  auto scope = static_cast<double>(sequences * batch.sequence);
+  double capacity = routing.capacityFactor * share * scope;
   if (capacity < 1.0) {
     emitError(FileLineColLoc::get(context, config.file, 1, 1))
         << "expected experts of a capacity of at least one token, got "
         << llvm::formatv("{0:F2}", capacity).str() << ": a capacity factor of "
-        << text(routing.capacityFactor) << " x " << batch.sequence
+        << text(routing.capacityFactor) << " x " << sequences * batch.sequence
         << " tokens x " << experts.perToken << " choices / " << experts.count
         << " experts; raise --capacity-factor or --seq";
     return failure();
   }
-  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), length));
+  sizes.capacity = static_cast<int64_t>(std::min(std::ceil(capacity), scope));
   return sizes;
 }
 

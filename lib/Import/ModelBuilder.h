@@ -30,7 +30,7 @@ namespace mlir::parc {
 struct QueueSizes {
   /// Of each expert's queue.
   int64_t slots = 0;
-  /// Choices that an expert takes of a sequence, where it drops others.
+  /// Choices that an expert takes of a scope, where it drops others.
   std::optional<int64_t> capacity;
 };
 
@@ -60,8 +60,13 @@ private:
   Value buildExperts(Value x);
   nn::Routing buildRouting(Value x);
   Value expertLinear(StringRef name, StringRef symbol, Value queues);
+  /// Sequences that capacity and the auxiliary loss look at together.
+  int64_t scopeSize() const {
+    return batch.routing.scope ? batch.routing.scope : batch.batch;
+  }
   Value limitChoices(Value ids);
-  void addBalanceLoss(const nn::Routing &routing);
+  void addBalance(const nn::Routing &routing);
+  Value buildBalanceLoss();
   void buildLoss(Value x);
 
   // Lines of a model.
@@ -109,9 +114,9 @@ private:
   /// The stack that is written and the layer's index in it, null outside.
   const LayerRun *run = nullptr;
   Value layer;
-  /// The auxiliary loss of each sequence so far, a sum over its tokens; null
-  /// where there is none.
-  Value balance;
+  /// How often each expert was chosen in each scope so far, and the sum of its
+  /// scores, both over layers too (scopes x experts); null where no loss asks.
+  Value chosenSums, scoreSums;
   /// The number of the next dropout: no two share a mask.
   int64_t nextSite = 0;
 };

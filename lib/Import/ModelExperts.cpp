@@ -16,6 +16,7 @@
 #include "NN/NNExpertBuilders.h"
 #include "NN/NNExpertParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -69,50 +70,74 @@ Value ModelBuilder::limitChoices(Value ids) {
   return nn::LimitExpertsOp::create(
       builder, at("mlp.kept"), ids.getType(), ids,
       builder.getI64IntegerAttr(*queue.capacity),
-      builder.getI64IntegerAttr(/*a sequence=*/1));
+      builder.getI64IntegerAttr(batch.routing.scope));
 }
 
-/// `B`: of each sequence, `factor` times the sum over experts of how often it
-/// is chosen times the sum of its scores. Not yet summed over sequences, so
-/// that stages can hand it on wherever the batch is split.
-static Value buildBalance(ImplicitLocOpBuilder &b, const nn::Routing &routing,
-                          double factor) {
+/// Rows of sequences (`B x E`) summed over each `scope` consecutive ones.
+static Value sumScopes(ImplicitLocOpBuilder &b, Value rows, int64_t scope) {
+  if (scope == 1)
+    return rows;
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t batch = type.getDimSize(0), experts = type.getDimSize(1);
+  nn::Output sums{{0, 1},
+                  {b.getIndexAttr(batch / scope), b.getIndexAttr(experts)},
+                  type.getElementType()};
+  auto itself = [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; };
+  // Of the whole batch, sequences are a dimension of their own.
+  if (scope == batch)
+    return nn::reduce(b, 3, {{rows, {2, 1}}}, sums, nn::Combine::Sum, itself);
+  Value scopes = tensor::ExpandShapeOp::create(
+      b, type.clone({batch / scope, scope, experts}), rows,
+      ArrayRef<ReassociationIndices>{{0, 1}, {2}});
+  return nn::reduce(b, 3, {{scopes, {0, 2, 1}}}, sums, nn::Combine::Sum,
+                    itself);
+}
+
+/// Adds a layer's choices and scores to those of the layers before. Each is
+/// summed by itself, so that stages can hand it on wherever the batch is split.
+void ModelBuilder::addBalance(const nn::Routing &routing) {
+  if (!chosenSums)
+    return;
+  ImplicitLocOpBuilder b(at("mlp.balance"), builder);
   nn::Sizes sizes = nn::dimSizes(b, routing.scores);
-  Type element = getElementTypeOrSelf(routing.scores.getType());
-  nn::Output rows{{0, 1}, {sizes[0], sizes[2]}, element};
+  Type type = getElementTypeOrSelf(routing.scores.getType());
+  nn::Output rows{{0, 1}, {sizes[0], sizes[2]}, type};
   Value chosen = nn::reduce(
       b, 4, {{routing.ids, {0, 2, 3}}}, rows, nn::Combine::Sum,
       [&](ImplicitLocOpBuilder &b, ValueRange x) {
         return nn::select(b, nn::equals(b, x[0], nn::loopIndex(b, 1)),
-                          nn::floatConstant(b, element, 1),
-                          nn::floatConstant(b, element, 0));
+                          nn::floatConstant(b, type, 1),
+                          nn::floatConstant(b, type, 0));
       });
   Value scores =
       nn::reduce(b, 3, {{routing.scores, {0, 2, 1}}}, rows, nn::Combine::Sum,
                  [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
-  return nn::reduce(b, 2, {{chosen, {0, 1}}, {scores, {0, 1}}},
-                    {{0}, {sizes[0]}, element}, nn::Combine::Sum,
-                    [&](ImplicitLocOpBuilder &b, ValueRange x) {
-                      Value scale = nn::floatConstant(b, element, factor);
-                      return nn::mul(b, nn::mul(b, x[0], x[1]), scale);
-                    });
+  chosenSums =
+      add("mlp.balance", chosenSums, sumScopes(b, chosen, scopeSize()));
+  scoreSums = add("mlp.balance", scoreSums, sumScopes(b, scores, scopeSize()));
 }
 
-/// The loss of a layer (arXiv:2101.03961, of top-k routing): experts times the
-/// sum over experts of choices a token times mean score, each of a sequence,
-/// times the sequence's tokens, like the loss of labels a sum over those. The
-/// weight is for the mean over layers.
-void ModelBuilder::addBalanceLoss(const nn::Routing &routing) {
-  if (!balance)
-    return;
+/// The loss that balances experts (arXiv:2101.03961, of top-k routing): experts
+/// times the sum over experts of choices a token times mean score, means being
+/// over the tokens of a scope and all layers together, as transformers has it
+/// for the whole batch; times the scope's tokens, like the loss of labels a sum
+/// over those.
+Value ModelBuilder::buildBalanceLoss() {
   int64_t layers = 0;
   for (const LayerRun &each : config.runs)
     layers += each.experts ? each.count : 0;
-  double factor = config.experts.auxiliaryWeight *
-                  static_cast<double>(config.experts.count) /
-                  static_cast<double>(layers * batch.sequence);
-  ImplicitLocOpBuilder inner(at("mlp.balance"), builder);
-  balance = add("mlp.balance", balance, buildBalance(inner, routing, factor));
+  double factor =
+      config.experts.auxiliaryWeight *
+      static_cast<double>(config.experts.count) /
+      static_cast<double>(layers * layers * batch.sequence * scopeSize());
+  ImplicitLocOpBuilder b(at("balance"), builder);
+  Type type = getElementTypeOrSelf(scoreSums.getType());
+  return nn::reduce(b, 2, {{chosenSums, {0, 1}}, {scoreSums, {0, 1}}},
+                    {{}, {}, type}, nn::Combine::Sum,
+                    [&](ImplicitLocOpBuilder &b, ValueRange x) {
+                      Value scale = nn::floatConstant(b, type, factor);
+                      return nn::mul(b, nn::mul(b, x[0], x[1]), scale);
+                    });
 }
 
 /// Each expert's own linear map of its queue.
@@ -126,7 +151,7 @@ Value ModelBuilder::expertLinear(StringRef name, StringRef symbol,
 Value ModelBuilder::buildExperts(Value x) {
   const ExpertsConfig &experts = config.experts;
   nn::Routing routing = buildRouting(x);
-  addBalanceLoss(routing);
+  addBalance(routing);
   Value ids = limitChoices(routing.ids);
   auto sent = nn::DispatchOp::create(
       builder, at("mlp.queues"),

@@ -214,8 +214,8 @@ LogicalResult Localizer::convertStack(StackOp stack, OpBuilder &builder) {
 LogicalResult Localizer::convertOp(Operation *op, OpBuilder &builder) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
     FailureOr<Value> value =
-        lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()), axes,
-                     planner, counts);
+        lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()),
+                     mapped(reshard.getUsed()), axes, planner, counts);
     if (succeeded(value))
       mapping.map(reshard.getResult(), *value);
     return success(succeeded(value));

@@ -15,6 +15,8 @@
 #include "Reasons.h"
 #include "parc/Analysis/OpLayout.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::parc;
 
@@ -24,13 +26,18 @@ namespace {
 class ReshardSequence {
 public:
   ReshardSequence(OpBuilder &builder, ReshardOp op, Value local,
-                  const AxisSizes &axes, const ReshardPlan &plan,
-                  CollectiveCounts &counts)
+                  ValueRange used, const AxisSizes &axes,
+                  const ReshardPlan &plan, CollectiveCounts &counts)
       : builder(builder), op(op), value(local), axes(axes), plan(plan),
         counts(counts), type(cast<RankedTensorType>(op.getType())),
         from(getSharding(op.getInput().getType())),
         target(getSharding(op.getType())), current(from.getDims()),
-        partial(from.getPartial()) {}
+        partial(from.getPartial()) {
+    // Numbers of rows are of the layouts before and after.
+    if (plan.path.steps.size() == 1 &&
+        plan.path.steps.front().move == ReshardMove::AllToAll)
+      this->used.assign(used.begin(), used.end());
+  }
 
   FailureOr<Value> run();
 
@@ -72,6 +79,7 @@ private:
   OpBuilder &builder;
   ReshardOp op;
   Value value;
+  SmallVector<Value> used;
   const AxisSizes &axes;
   const ReshardPlan &plan;
   CollectiveCounts &counts;
@@ -116,10 +124,16 @@ void ReshardSequence::reduced(const ReshardStep &step) {
 
 WhyAttr ReshardSequence::why(const ReshardStep &step) const {
   ShardingAttr now = layoutNow();
+  int64_t bytes =
+      bytesOfMove(step.move, type, before, now, names(step.axes), axes);
   // Accessors of ops are not const.
-  return ReshardOp(op).getWhyAttr().withMove(
-      before, now,
-      bytesOfMove(step.move, type, before, now, names(step.axes), axes));
+  ReshardOp reshard = op;
+  if (!used.empty())
+    bytes = std::llround(static_cast<double>(bytes) *
+                         static_cast<double>(*reshard.getRows()) /
+                         static_cast<double>(type.getDimSize(0)) /
+                         static_cast<double>(type.getDimSize(1)));
+  return reshard.getWhyAttr().withMove(before, now, bytes);
 }
 
 void ReshardSequence::split(unsigned dim, const ReshardAxes &outer,
@@ -167,7 +181,8 @@ void ReshardSequence::allToAll(const ReshardStep &step) {
   split(step.dim, step.outer, {}, step.grain);
   split(step.toDim, step.toOuter, step.axes, step.toGrain);
   value = AllToAllOp::create(
-      builder, op.getLoc(), localTypeNow(), value, dimAttr(step.dim),
+      builder, op.getLoc(), localTypeNow(), value, used,
+      used.empty() ? IntegerAttr() : op.getRowsAttr(), dimAttr(step.dim),
       extentAttr(step.dim), attr(step.grain), attr(step.outer),
       dimAttr(step.toDim), extentAttr(step.toDim), attr(step.toGrain),
       attr(step.toOuter), attr(step.axes), why(step));
@@ -241,7 +256,8 @@ FailureOr<Value> ReshardSequence::run() {
 }
 
 FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
-                                          Value local, const AxisSizes &axes,
+                                          Value local, ValueRange used,
+                                          const AxisSizes &axes,
                                           ReshardPlanner &planner,
                                           CollectiveCounts &counts) {
   if (getSharding(op.getInput().getType()).isFlat() ||
@@ -257,5 +273,5 @@ FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
            << " axes, got one between " << getSharding(op.getInput().getType())
            << " and " << getSharding(op.getType())
            << "; split fewer dimensions";
-  return ReshardSequence(builder, op, local, axes, *plan, counts).run();
+  return ReshardSequence(builder, op, local, used, axes, *plan, counts).run();
 }

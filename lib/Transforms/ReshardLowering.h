@@ -23,10 +23,12 @@ struct CollectiveCounts {
 };
 
 /// Builds, on the local value `local` of `op`'s input, the collectives that
-/// make `op`'s result: the path that `planner` finds. Emits an error where a
+/// make `op`'s result: the path that `planner` finds. `used` are the local
+/// values of the numbers of rows that `op` has, if any. Emits an error where a
 /// value that is split over micro-batches would be needed whole.
 FailureOr<Value> lowerReshard(OpBuilder &builder, ReshardOp op, Value local,
-                              const AxisSizes &axes, ReshardPlanner &planner,
+                              ValueRange used, const AxisSizes &axes,
+                              ReshardPlanner &planner,
                               CollectiveCounts &counts);
 
 } // namespace mlir::parc

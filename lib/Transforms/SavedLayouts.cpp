@@ -177,6 +177,8 @@ SavedValue::Choice SavedValue::weigh(ShardingAttr layout) const {
   for (Value version : versions)
     consider(turn(getSharding(version.getType()), layout), version, {});
   for (ReshardOp way : ways) {
+    if (!way.getUsed().empty())
+      continue;
     ShardingAttr from = getSharding(way.getInput().getType());
     ShardingAttr to = getSharding(way.getType());
     double through = turn(from, layout) + turn(layout, to);
@@ -218,7 +220,7 @@ static ReshardOp reshard(OpBuilder &builder, Value source, ShardingAttr to,
 }
 
 void SavedValue::saveForward(const Choice &choice) {
-  Value before = saved.get(), source = choice.source;
+  Value source = choice.source;
   if (ReshardOp way = choice.way) {
     OpBuilder builder(way);
     source = reshard(builder, source, choice.layout, way.getWhyAttr());
@@ -236,12 +238,6 @@ void SavedValue::saveForward(const Choice &choice) {
     source = reshard(builder, source, choice.layout, why);
   }
   saved.set(source);
-  while (auto unused = before.getDefiningOp<ReshardOp>()) {
-    if (!unused->use_empty())
-      break;
-    before = unused.getInput();
-    unused.erase();
-  }
   result.setType(LayersType::get(type.getContext(), source.getType()));
 }
 
@@ -289,4 +285,10 @@ void mlir::parc::chooseSavedLayouts(ModuleOp module, const AxisSizes &axes) {
             .choose();
     }
   });
+  // Ways to layouts that nobody saves any more, the last step first.
+  SmallVector<ReshardOp> all;
+  module.walk([&](ReshardOp way) { all.push_back(way); });
+  for (ReshardOp way : llvm::reverse(all))
+    if (way->use_empty())
+      way.erase();
 }

@@ -14,7 +14,9 @@
 
 #include "Reasons.h"
 #include "SavedLayouts.h"
+#include "UsedRows.h"
 #include "parc/Analysis/OpLayout.h"
+#include "parc/Analysis/ReshardPlanner.h"
 #include "parc/Analysis/Strategy.h"
 #include "parc/Analysis/ZeroPlan.h"
 #include "parc/Transforms/Passes.h"
@@ -34,7 +36,8 @@ class Sharder {
 public:
   Sharder(ModuleOp module, const Propagation &propagation,
           const AxisSizes &axes)
-      : module(module), propagation(propagation), axes(axes) {}
+      : module(module), propagation(propagation), axes(axes),
+        usedRows(propagation), planner(axes) {}
 
   LogicalResult run();
   unsigned numReshards = 0;
@@ -59,6 +62,9 @@ private:
   void shardAccumulate(AccumulateOp accumulate);
   /// Makes `operand` have the layout `wanted`, by a reshard where needed.
   void require(OpOperand &operand, ShardingAttr wanted);
+  /// Builds the reshards that turn `source`, a copy of `operand`, into
+  /// `wanted`.
+  Value turn(OpOperand &operand, Value source, ShardingAttr wanted);
   /// The copies of `value` in other layouts that `block` has by now.
   SmallVector<Value> copiesIn(Block *block, Value value) const;
   /// What is turned into `wanted` with the fewest bytes: the value or a copy.
@@ -73,6 +79,8 @@ private:
   const AxisSizes &axes;
   /// What was made of a value for other layouts, once a block and layout.
   DenseMap<Value, SmallVector<Value>> made;
+  UsedRows usedRows;
+  ReshardPlanner planner;
   /// Axes over which each parameter's accumulated slot is partial.
   llvm::StringMap<Axes> slotPartial;
   SmallVector<AccumulateOp> accumulates;
@@ -110,6 +118,9 @@ std::string Sharder::reason(OpOperand &operand, ShardingAttr from,
   std::string reader = describe(operand.getOwner());
   if (isa<YieldOp>(operand.getOwner()))
     reader = "the next layer";
+  if (isa<ReshardOp>(operand.getOwner()))
+    return "how many rows of " + made +
+           " each rank uses, told before they move";
   if (auto store = dyn_cast<StoreOp>(operand.getOwner());
       store && from.isFlat() && !to.isFlat())
     return (store.getParam() + " is used whole, its state lies in parts over " +
@@ -182,6 +193,51 @@ Value Sharder::cheapestSource(Block *block, Value value,
   return best;
 }
 
+/// One reshard, but for values of which the program knows how many rows are
+/// used: these are exchanged in a step of their own, the numbers first.
+Value Sharder::turn(OpOperand &operand, Value source, ShardingAttr wanted) {
+  ShardingAttr have = getSharding(source.getType());
+  auto type = withSharding(cast<RankedTensorType>(source.getType()), nullptr);
+  std::string text = reason(operand, have, wanted);
+  OpBuilder builder(operand.getOwner());
+  auto step = [&](ShardingAttr to) {
+    ShardingAttr from = getSharding(source.getType());
+    auto reshard = ReshardOp::create(
+        builder, operand.get().getLoc(), withSharding(type, to), source,
+        whyOf(operand, text, from, to, propagation));
+    source = reshard.getResult();
+    made[operand.get()].push_back(source);
+    ++numReshards;
+    return reshard;
+  };
+  UsedRows::Numbers numbers = have.isFlat() || wanted.isFlat()
+                                  ? UsedRows::Numbers()
+                                  : usedRows.of(source, axes);
+  const ReshardPlan *plan =
+      numbers.value ? planner.plan(type, have, wanted) : nullptr;
+  if (!plan || llvm::none_of(plan->path.steps, [](const ReshardStep &move) {
+        return move.move == ReshardMove::AllToAll;
+      })) {
+    step(wanted);
+    return source;
+  }
+  SmallVector<ShardingAttr> way =
+      layoutsOnWay(*plan, type.getContext(), have, wanted);
+  way.push_back(wanted);
+  for (ShardingAttr to : way) {
+    auto around = UsedRows::layoutsAround(
+        numbers.value, getSharding(source.getType()), to, axes);
+    ReshardOp reshard = step(to);
+    if (!around)
+      continue;
+    reshard.getUsedMutable().assign({numbers.value, numbers.value});
+    reshard.setRows(numbers.balanced);
+    require(reshard->getOpOperand(1), around->first);
+    require(reshard->getOpOperand(2), around->second);
+  }
+  return source;
+}
+
 void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
   Value value = operand.get();
   ShardingAttr have = getSharding(value.getType());
@@ -208,18 +264,13 @@ void Sharder::require(OpOperand &operand, ShardingAttr wanted) {
       return;
     }
   OpBuilder builder(user);
-  auto type = cast<RankedTensorType>(value.getType());
   Value result = isZero(value) ? zeroAs(builder, value, wanted) : Value();
   if (!result) {
-    Value source = cheapestSource(user->getBlock(), value, wanted);
-    ShardingAttr from = getSharding(source.getType());
-    result = ReshardOp::create(builder, value.getLoc(),
-                               withSharding(type, wanted), source,
-                               whyOf(operand, reason(operand, from, wanted),
-                                     from, wanted, propagation));
-    ++numReshards;
+    result =
+        turn(operand, cheapestSource(user->getBlock(), value, wanted), wanted);
+  } else {
+    made[value].push_back(result);
   }
-  made[value].push_back(result);
   operand.set(result);
 }
 

@@ -164,6 +164,55 @@ TEST_P(Views, AllToAllBetweenAllDimensions) {
     }
 }
 
+/// Rows whose number is 100 * index of dimension 0 + place in dimension 1,
+/// there and back: of every part the first few, 0 to all of them.
+TEST_P(Views, RowsThatAreUsedGoThereAndBack) {
+  constexpr int64_t Experts = 5, Slots = 3, Width = 2;
+  auto taken = [](int64_t expert, int64_t member) {
+    return (expert + 2 * member) % (Slots + 1);
+  };
+  onRanks([&](Rank &r, Communicator &c) {
+    int64_t n = c.size(), me = c.index();
+    Bounds experts = partBounds(Experts, 1, c.size()),
+           slots = partBounds(Slots * n, 1, c.size());
+    int64_t mine = experts[size_t(me) + 1] - experts[size_t(me)];
+    std::vector<float> rows, wanted, expected;
+    std::vector<int64_t> sent, received;
+    for (int64_t e = 0; e < Experts; ++e) {
+      sent.push_back(taken(e, me));
+      for (int64_t s = 0; s < Slots; ++s)
+        for (int64_t w = 0; w < Width; ++w) {
+          // What is not used is not zero here, and is when it comes back.
+          float value = float(100 * e + 10 * me + s) + 0.5F * float(w);
+          rows.push_back(value);
+          wanted.push_back(s < taken(e, me) ? value : 0.0F);
+        }
+    }
+    for (int64_t e = experts[size_t(me)]; e < experts[size_t(me) + 1]; ++e)
+      for (int64_t member = 0; member < n; ++member) {
+        received.push_back(taken(e, member));
+        for (int64_t s = 0; s < Slots; ++s)
+          for (int64_t w = 0; w < Width; ++w)
+            expected.push_back(s < taken(e, member)
+                                   ? float(100 * e + 10 * member + s) +
+                                         0.5F * float(w)
+                                   : 0.0F);
+      }
+    auto src = upload(r, rows);
+    View<float> from(src.data(), {Experts, Slots, Width});
+    Tensor<float> there(r.pool(), {mine, Slots * n, Width});
+    r.wait(r.all_to_all_rows(there, from, c, 0, experts, 1, slots, sent,
+                             received, "there"));
+    PARC_TRY(r.status());
+    PARC_TRY(expect(same(download(r, there), expected), "there"));
+    Tensor<float> back(r.pool(), {Experts, Slots, Width});
+    r.wait(r.all_to_all_rows(back, there, c, 1, slots, 0, experts, received,
+                             sent, "back"));
+    PARC_TRY(r.status());
+    return expect(same(download(r, back), wanted), "back");
+  });
+}
+
 TEST_P(Views, StridedViewsArePackedAndUnpacked) {
   onRanks([&](Rank &r, Communicator &c) {
     auto x = upload(r, box({0, 0, 0}, Full, r.id(), r.id() + 1));

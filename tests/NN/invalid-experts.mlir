@@ -213,3 +213,27 @@ func.func @balance_loss_grad_27(%i: tensor<4x16x2xi64>, %g: tensor<1xf32>) {
   %0 = nn.balance_loss_grad %i, %g coefficient 0.1 scope 1 : tensor<4x16x2xi64>, tensor<1xf32> -> tensor<4x16x8xf32>
   return
 }
+
+// -----
+
+func.func @count_queues_26(%i: tensor<4x16x2xi64>, %s: tensor<4x15x2xi64>) {
+  // expected-error @below {{expected dimension 1 of slot to be 16 (as ids), got 15}}
+  %0 = nn.count_queues %i, %s slots 64 parts 4 : tensor<4x16x2xi64>, tensor<4x15x2xi64> -> tensor<8x4xi64>
+  return
+}
+
+// -----
+
+func.func @count_queues_27(%i: tensor<4x16x2xi64>) {
+  // expected-error @below {{expected at least 1 slot and 1 part, got 64 and 0}}
+  %0 = nn.count_queues %i, %i slots 64 parts 0 : tensor<4x16x2xi64>, tensor<4x16x2xi64> -> tensor<8x4xi64>
+  return
+}
+
+// -----
+
+func.func @count_queues_28(%i: tensor<4x16x2xi64>) {
+  // expected-error @below {{expected counts of a static shape, got 'tensor<8x?xi64>'}}
+  %0 = nn.count_queues %i, %i slots 64 parts 4 : tensor<4x16x2xi64>, tensor<4x16x2xi64> -> tensor<8x?xi64>
+  return
+}

@@ -139,6 +139,8 @@ func.func @experts(%x: tensor<4x16x32xf32>, %s: tensor<4x16x8xf32>, %b: tensor<8
   %y = nn.combine %q, %ids, %slot weights %w : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<4x16x32xf32>
   // CHECK: nn.fill_queues %{{.*}}, %{{.*}}, %{{.*}} weights %{{.*}} : tensor<4x16x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<8x64x32xf32>
   %dq = nn.fill_queues %y, %ids, %slot weights %w : tensor<4x16x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x2xf32> -> tensor<8x64x32xf32>
+  // CHECK: nn.count_queues %{{.*}}, %{{.*}} slots 64 parts 4 : tensor<4x16x2xi64>, tensor<4x16x2xi64> -> tensor<8x4xi64>
+  %n = nn.count_queues %ids, %slot slots 64 parts 4 : tensor<4x16x2xi64>, tensor<4x16x2xi64> -> tensor<8x4xi64>
   // CHECK: nn.combine_weights_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x32xf32> -> tensor<4x16x2xf32>
   %dw = nn.combine_weights_grad %dq, %ids, %slot, %y : tensor<8x64x32xf32>, tensor<4x16x2xi64>, tensor<4x16x2xi64>, tensor<4x16x32xf32> -> tensor<4x16x2xf32>
   // CHECK: nn.balance_loss %{{.*}}, %{{.*}} coefficient 1.000000e-03 scope 1 : tensor<4x16x8xf32>, tensor<4x16x2xi64> -> tensor<f32>
@@ -156,6 +158,8 @@ func.func @local_experts(%x: tensor<?x16x32xf32>, %ids: tensor<?x16x2xi64>, %w: 
   %y = nn.combine %q, %ids, %slot from %i : tensor<8x?x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<?x16x32xf32>
   // CHECK: nn.fill_queues %{{.*}}, %{{.*}}, %{{.*}} from %{{.*}} slots %{{.*}} : tensor<?x16x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>
   %r = nn.fill_queues %y, %ids, %slot from %i slots %i : tensor<?x16x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x?x32xf32>
+  // CHECK: nn.count_queues %{{.*}}, %{{.*}} slots 64 parts 4 from %{{.*}} : tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x1xi64>
+  %n = nn.count_queues %ids, %slot slots 64 parts 4 from %i : tensor<?x16x2xi64>, tensor<?x16x2xi64> -> tensor<8x1xi64>
   // CHECK: nn.combine_weights_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} from %{{.*}} :
   %dw = nn.combine_weights_grad %r, %ids, %slot, %y from %i : tensor<8x?x32xf32>, tensor<?x16x2xi64>, tensor<?x16x2xi64>, tensor<?x16x32xf32> -> tensor<?x16x2xf32>
   return %dw : tensor<?x16x2xf32>

@@ -359,6 +359,22 @@ func.func @f(%x: tensor<2x3xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<2x3x4xf32>, %n: tensor<2x1xi64>) {
+  // expected-error @+1 {{expected rows of dimensions 0 and 1, got 1 and 2}}
+  %y = parc.all_to_all %x rows 6 used(%n, %n : tensor<2x1xi64>, tensor<2x1xi64>) gather 1 of 6 split 2 of 4 over ["tp"] why "" : tensor<2x3x4xf32> -> tensor<2x6x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x3xf32>, %n: tensor<2x1xi64>) {
+  // expected-error @+1 {{expected the rows that are used before and after, and how many they are in all}}
+  %y = parc.all_to_all %x rows 6 used(%n : tensor<2x1xi64>) gather 1 of 6 split 0 of 2 over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<2x3xf32>) {
   // expected-error @+1 {{names axis 'dp' twice; an axis moves or stays}}
   %y = parc.all_to_all %x gather 1 of 6 outer ["dp"] split 0 of 2 below ["dp"] over ["tp"] why "" : tensor<2x3xf32> -> tensor<1x6xf32>

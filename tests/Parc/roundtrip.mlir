@@ -52,6 +52,10 @@ parc.step @train inputs ["x"] micro {
   %6 = parc.all_to_all %5 gather 1 of 6 split 0 of 4 by 2 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   // CHECK: parc.all_to_all %{{.*}} gather 1 of 18 grain 3 outer ["dp"] split 0 of 16 by 2 below ["pp"] over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   %8 = parc.all_to_all %5 gather 1 of 18 grain 3 outer ["dp"] split 0 of 16 by 2 below ["pp"] over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  %before = arith.constant dense<1> : tensor<4x1xi64>
+  %after = arith.constant dense<1> : tensor<2x2xi64>
+  // CHECK: parc.all_to_all %{{.*}} rows 12 used(%{{.*}}, %{{.*}} : tensor<4x1xi64>, tensor<2x2xi64>) gather 1 of 6 split 0 of 4 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
+  %rows = parc.all_to_all %5 rows 12 used(%before, %after : tensor<4x1xi64>, tensor<2x2xi64>) gather 1 of 6 split 0 of 4 over ["tp"] why "" : tensor<4x3xf32> -> tensor<2x6xf32>
   // CHECK: parc.shift %{{.*}} dim 1 of 6 grain 3 hops 1 over ["tp"] why "" : tensor<4x3xf32> -> tensor<4x3xf32>
   %shifted = parc.shift %3 dim 1 of 6 grain 3 hops 1 over ["tp"] why "" : tensor<4x3xf32> -> tensor<4x3xf32>
   // CHECK: parc.own %{{.*}} over ["tp"] : tensor<2x6xf32>

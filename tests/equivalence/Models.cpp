@@ -127,6 +127,16 @@ static std::vector<Model> expertModels() {
        "%t = arith.mulf %q, %r : $q\n"
        "%y = nn.combine %t, %ids, %slot : $q, $ids, $ids -> $y",
        "q:XQK", true},
+      // Which slots are taken is for each layout to say; how many is not.
+      {"count_queues", "x:BSK", "ids:BSC", "y:X",
+       "%q, %slot = nn.dispatch %x, %ids : $x, $ids -> $q, $ids\n"
+       "%n = nn.count_queues %ids, %slot slots @Q@ parts 12 : "
+       "$ids, $ids -> tensor<@X@x12xi64>\n"
+       "%zero = arith.constant dense<0> : tensor<@X@xi64>\n"
+       "%t = linalg.reduce { arith.addi } ins(%n : tensor<@X@x12xi64>) "
+       "outs(%zero : tensor<@X@xi64>) dimensions = [1]\n"
+       "%y = arith.sitofp %t : tensor<@X@xi64> to $y",
+       "q:XQK"},
       {"balance_loss", "s:BSX", "ids:BSC", "l:",
        "%l = nn.balance_loss %s, %ids coefficient 0.5 scope 1 : $s, $ids -> "
        "$l"},

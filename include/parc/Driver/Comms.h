@@ -52,6 +52,9 @@ struct CommRow {
   /// Elements that take part: of the reduced, gathered or scattered whole, of
   /// the exchanged or transferred part. The largest part where parts differ.
   int64_t elements = 0;
+  /// True where what is sent depends on data (rows of experts' queues):
+  /// elements and bytes are those of balanced data.
+  bool balanced = false;
   /// False where a size is not known at compile time.
   bool known = true;
   int64_t elementBytes = 4;

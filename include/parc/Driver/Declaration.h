@@ -74,6 +74,9 @@ struct Declaration {
   Setting<std::string> moe;
   /// Over the balanced load; 0: the importer's own choice.
   Setting<double> bufferFactor, capacityFactor;
+  /// What capacity and the auxiliary loss look at together: sequence,
+  /// micro-batch (of one replica) or global.
+  Setting<std::string> expertScope;
   /// Of the optimizer: lr, beta1, beta2, eps, weight-decay, clip (0: off).
   std::map<std::string, Setting<double>> optimizer;
   std::vector<ShardingRule> rules;

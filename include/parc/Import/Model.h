@@ -27,11 +27,17 @@ struct RoutingOptions {
   /// Choices that exceed an expert's capacity are dropped, in the order of
   /// tokens; otherwise none is.
   bool drops = false;
-  /// Of a sequence: the capacity over the balanced load.
+  /// Of a scope: the capacity over the balanced load.
   double capacityFactor = 1.25;
+  /// What capacity and the auxiliary loss look at together: so many consecutive
+  /// sequences, which divide the batch; 0 for the whole batch.
+  int64_t scope = 1;
   /// Slots of an expert's queue over the balanced load; at most twice as many
   /// as tokens. 0: 2, and room for all tokens of a batch of up to 4096.
   double bufferFactor = 0.0;
+  /// Into how many parts batch and sequence are going to be cut. Queues are cut
+  /// equally, and each of their parts has room for the tokens of the largest.
+  int64_t batchParts = 1, sequenceParts = 1;
 };
 
 /// The global batch of one step.

@@ -291,7 +291,10 @@ LogicalResult BodyPrinter::printCollective(Operation &op) {
            ", " + std::to_string(move.getGatherDim()) + ", " +
            bounds(move.getGatherOuter(), move.getGatherExtent(),
                   move.getGatherGrain()) +
-           ", " + why + ")";
+           ", " + why;
+    for (Value rows : move.getUsed())
+      call += ", " + get(rows);
+    call += ")";
   } else if (auto shift = dyn_cast<rt::ShiftOp>(op)) {
     call = "c.shift(" + from + ", " + to + ", " +
            std::to_string(shift.getDim()) + ", " +

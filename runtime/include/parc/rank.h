@@ -133,6 +133,19 @@ public:
   Ticket all_to_all(const AnyView &dst, const AnyView &src, Communicator &c,
                     int splitDim, const Bounds &splitBounds, int concatDim,
                     const Bounds &concatBounds, const char *label);
+  /// The same between dimensions 0 and 1, of rows of which only some are used:
+  /// of what goes to a member, the first ones of each index of dimension 0.
+  /// Only these are sent; what is not filled in \p dst becomes zero. \p sent
+  /// and
+  /// \p received are their numbers, in host memory, row-major: an index of
+  /// dimension 0 of src (of dst) each row, and a column a member where the
+  /// members' parts are of dimension 1, else one column. What a member sends
+  /// must be what the other one expects; neither can find out by itself.
+  Ticket
+  all_to_all_rows(const AnyView &dst, const AnyView &src, Communicator &c,
+                  int splitDim, const Bounds &splitBounds, int concatDim,
+                  const Bounds &concatBounds, const std::vector<int64_t> &sent,
+                  const std::vector<int64_t> &received, const char *label);
   Ticket broadcast(const AnyView &view, Communicator &c, int root,
                    const char *label);
   Ticket send(const AnyView &src, Communicator &c, int peer, const char *label);

@@ -262,6 +262,12 @@ public:
   AnyValue all_to_all(const AnyView &value, int group, int splitDim,
                       const Bounds &splitBounds, int concatDim,
                       const Bounds &concatBounds, const char *label);
+  /// The same of the rows that are used, see Rank::all_to_all_rows; waits for
+  /// their numbers, which sizes of messages depend on.
+  AnyValue all_to_all(const AnyView &value, int group, int splitDim,
+                      const Bounds &splitBounds, int concatDim,
+                      const Bounds &concatBounds, const char *label,
+                      const AnyValue &sent, const AnyValue &received);
   /// Gives the part of \p dim to the next member and gets that of the one
   /// before. After \p hops calls member i holds part i - hops.
   AnyValue shift(const AnyView &value, int group, int dim, int64_t hops,

@@ -341,6 +341,28 @@ AnyValue Context::all_to_all(const AnyView &value, int g, int splitDim,
   return result;
 }
 
+/// The numbers of a matrix of i64, on the host.
+static std::vector<int64_t> numbersOf(Rank &r, const AnyValue &value) {
+  std::vector<int64_t> numbers(size_t(value.any().size()));
+  if (!numbers.empty())
+    r.toHost(numbers.data(), value.data(), value.bytes());
+  return numbers;
+}
+
+AnyValue Context::all_to_all(const AnyView &value, int g, int splitDim,
+                             const Bounds &splitBounds, int concatDim,
+                             const Bounds &concatBounds, const char *label,
+                             const AnyValue &sent, const AnyValue &received) {
+  size_t index = size_t(group(g).index());
+  AnyView shape =
+      resized(value, splitDim, splitBounds[index + 1] - splitBounds[index]);
+  AnyValue result = like(resized(shape, concatDim, concatBounds.back()));
+  r.wait(r.all_to_all_rows(result, value, group(g), splitDim, splitBounds,
+                           concatDim, concatBounds, numbersOf(r, sent),
+                           numbersOf(r, received), label));
+  return result;
+}
+
 AnyValue Context::shift(const AnyView &value, int g, int dim, int64_t hops,
                         const Bounds &bounds, const char *label) {
   Communicator &c = group(g);

@@ -435,6 +435,97 @@ Ticket Rank::all_to_all(const AnyView &dst, const AnyView &src, Communicator &c,
   return finish(std::move(status));
 }
 
+namespace {
+/// Rows that are used of a tensor, by the members that they go to or come from.
+struct UsedRows {
+  const AnyView &tensor;
+  int dim;
+  const Bounds &bounds;
+  const std::vector<int64_t> &used;
+
+  int64_t columns() const { return dim == 0 ? 1 : int64_t(bounds.size()) - 1; }
+  /// Calls \p fn with each run of rows of one member, in order.
+  template <class Fn> void forEachRun(int member, const Fn &fn) const {
+    AnyView mine = part(tensor, dim, bounds, member);
+    int64_t first = dim == 0 ? bounds[size_t(member)] : 0;
+    for (int64_t i = 0; i < mine.dims[0]; ++i) {
+      int64_t rows =
+          used[size_t((first + i) * columns() + (dim == 0 ? 0 : member))];
+      if (rows > 0)
+        fn(mine.slice(0, i, 1).slice(1, 0, rows));
+    }
+  }
+  /// Elements of each member.
+  std::vector<int64_t> counts() const {
+    std::vector<int64_t> result(bounds.size() - 1);
+    for (size_t i = 0; i < result.size(); ++i)
+      forEachRun(int(i), [&](const AnyView &run) { result[i] += run.size(); });
+    return result;
+  }
+  /// One number a row and column, none larger than a part.
+  bool fit() const {
+    if (int64_t(used.size()) != tensor.dims[0] * columns())
+      return false;
+    for (size_t i = 0; i < used.size(); ++i) {
+      size_t member = i % size_t(columns());
+      int64_t most =
+          dim == 0 ? tensor.dims[1] : bounds[member + 1] - bounds[member];
+      if (used[i] < 0 || used[i] > most)
+        return false;
+    }
+    return true;
+  }
+};
+} // namespace
+
+Ticket Rank::all_to_all_rows(const AnyView &dst, const AnyView &src,
+                             Communicator &c, int splitDim,
+                             const Bounds &splitBounds, int concatDim,
+                             const Bounds &concatBounds,
+                             const std::vector<int64_t> &sent,
+                             const std::vector<int64_t> &received,
+                             const char *label) {
+  if (skip())
+    return {};
+  int n = c.size();
+  UsedRows out{src, splitDim, splitBounds, sent};
+  UsedRows in{dst, concatDim, concatBounds, received};
+  bool sized = splitDim + concatDim == 1 && splitDim >= 0 && concatDim >= 0 &&
+               src.rank >= 2 && dst.rank == src.rank && dst.contiguous() &&
+               fits(splitBounds, n, src.dims[splitDim]) &&
+               fits(concatBounds, n, dst.dims[concatDim]);
+  if (!check(sized && out.fit() && in.fit(), "all_to_all_rows", label,
+             "expected numbers of rows that fit " + sizesText(src) + " and " +
+                 sizesText(dst) + " on dimensions " + std::to_string(splitDim) +
+                 " and " + std::to_string(concatDim)))
+    return {};
+  size_t width = sizeOf(src.type);
+  std::vector<int64_t> sends = out.counts(), receives = in.counts();
+  auto bytes = [&](const std::vector<int64_t> &counts) {
+    int64_t total = 0;
+    for (int64_t count : counts)
+      total += count;
+    return size_t(total) * width;
+  };
+  char *from = static_cast<char *>(stage(bytes(sends)));
+  char *to = static_cast<char *>(stage(bytes(receives)));
+  char *cursor = from;
+  for (int i = 0; i < n; ++i)
+    out.forEachRun(i, [&](const AnyView &run) {
+      copy(run.packed(cursor), run);
+      cursor += size_t(run.size()) * width;
+    });
+  Status status =
+      c.allToAll(from, sends.data(), to, receives.data(), src.type, label);
+  fillZero(dst.data, size_t(dst.size()) * width);
+  for (int i = 0; status.ok() && i < n; ++i)
+    in.forEachRun(i, [&](const AnyView &run) {
+      copy(run, run.packed(to));
+      to += size_t(run.size()) * width;
+    });
+  return finish(std::move(status));
+}
+
 Ticket Rank::broadcast(const AnyView &view, Communicator &c, int root,
                        const char *label) {
   if (skip())

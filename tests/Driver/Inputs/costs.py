@@ -6,7 +6,7 @@ ROWS are names of FORMULAS below, with commas. Every collective that the program
 has must belong to exactly one of them, and every one of them must be met: call
 by call, elements and bytes that a rank sends. Symbols: t, c, p, d, e sizes of
 tp, cp, pp, dp and of the experts' group; m micro-batches, b sequences in each,
-s tokens in a sequence. An all-reduce of N elements over n ranks sends
+s tokens in a sequence; f slots of queues over the balanced load. An all-reduce of N elements over n ranks sends
 2(n-1)/n N, the others (n-1)/n N.
 """
 
@@ -17,7 +17,7 @@ import subprocess
 import sys
 from fractions import Fraction
 
-BYTES = {"bf16": 2, "f32": 4}
+BYTES = {"bf16": 2, "f32": 4, "i64": 8}
 
 
 class Mismatch(Exception):
@@ -300,9 +300,15 @@ def expert_axes(p):
 
 def experts(p):
     """Dispatch and combine: 2 all-to-all forward, 2 backward, each of
-    (bs/c) k h (e-1)/e, bs/(ct) with SP. Queues as long as the balanced load."""
+    (bs/c) k h (e-1)/e, bs/(ct) with SP, of balanced routing, however long queues
+    are. Before them, once each way, a number for each expert."""
     size = p.tokens // (p.n["t"] if p.sp else 1) * p.config["num_experts_per_tok"] * p.h
+    counts = lambda row: row["dtype"] == "i64"
     for direction in ("forward", "backward"):
+        same("balanced", True, all(r["balanced"] for r in p.left if not counts(r) and
+             r["kind"] == "all_to_all" and r["direction"] == direction))
+        calls(p, "ep, counts", "all_to_all", expert_axes(p), direction, [expert_sizes(p)[0]],
+              True, dtype="i64", test=counts)
         calls(p, "ep", "all_to_all", expert_axes(p), direction, [size] * 2, True)
 
 
@@ -394,12 +400,12 @@ def main():
     rows, model, *rest = sys.argv[1:]
     flags = rest[rest.index("--") + 1 :] if "--" in rest else []
     given = rest[: rest.index("--")] if "--" in rest else rest
-    n = {"t": 1, "c": 1, "p": 1, "d": 1, "e": 1, "m": 2, "b": 1, "s": 4096, "zero": 0}
+    n = {"t": 1, "c": 1, "p": 1, "d": 1, "e": 1, "m": 2, "b": 1, "s": 4096, "zero": 0, "f": 1}
     n.update((key, int(value)) for key, value in (word.split("=") for word in given))
     command = ["parc", "show", "comms", model, "--json", "--dtype", "bf16"]
     command += ["--mesh", "tp={t},cp={c},pp={p},dp={d}".format(**n), "--seq", str(n["s"])]
     command += ["--batch", str(n["b"] * n["m"] * n["d"]), "--micro-batches", str(n["m"])]
-    command += ["--ep", str(n["e"]), "--moe-buffer-factor", "1"] if n["e"] > 1 else []
+    command += ["--ep", str(n["e"]), "--moe-buffer-factor", str(n["f"])] if n["e"] > 1 else []
     command += ["--zero", str(n["zero"])] if n["d"] * n["c"] > 1 else []
     out = subprocess.run(command + flags, check=True, stdout=subprocess.PIPE).stdout
     with open(os.path.join(model, "config.json"), encoding="utf-8") as file:
