@@ -38,16 +38,23 @@ static SmallVector<StringAttr> axesOf(Operation *collective) {
 
 OverlapRole::OverlapRole(RoleOp role, const AxisSizes &sizes)
     : role(role), sizes(sizes) {
-  auto shardings = role->getAttrOfType<ArrayAttr>("input_shardings");
-  if (!shardings)
-    return;
-  for (Attribute input : shardings)
-    if (auto sharding = dyn_cast<ShardingAttr>(input))
-      for (DimShardingAttr dim : sharding.getDims())
-        for (StringAttr axis : dim.getAxes())
-          if (axis.getValue() != kMicroBatchAxis && sizes.of(axis) > 1 &&
-              !llvm::is_contained(dataAxes, axis))
-            dataAxes.push_back(axis);
+  auto add = [&](StringAttr axis) {
+    if (axis.getValue() != kMicroBatchAxis && axis.getValue() != kStageAxis &&
+        sizes.of(axis) > 1 && !llvm::is_contained(dataAxes, axis))
+      dataAxes.push_back(axis);
+  };
+  if (auto shardings = role->getAttrOfType<ArrayAttr>("input_shardings"))
+    for (Attribute input : shardings)
+      if (auto sharding = dyn_cast<ShardingAttr>(input))
+        for (DimShardingAttr dim : sharding.getDims())
+          llvm::for_each(dim.getAxes(), add);
+  // Inputs may come whole and be cut by the program. What a step adds up of
+  // its batch, the loss, is still summed over the ranks that have parts of it.
+  for (Block &update : role.getUpdate())
+    for (BlockArgument sum : update.getArguments())
+      for (Operation *user : sum.getUsers())
+        if (isCollective(user))
+          llvm::for_each(axesOf(user), add);
 }
 
 bool OverlapRole::moves(Operation *collective) const {

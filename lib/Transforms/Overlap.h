@@ -25,8 +25,8 @@ struct OverlapRole {
 
   RoleOp role;
   const AxisSizes &sizes;
-  /// Axes that split the step's inputs: each rank along them has its own part
-  /// of the batch.
+  /// Axes that split the step's batch: its inputs, or what the step adds up of
+  /// them.
   SmallVector<StringAttr> dataAxes;
   /// What gradients are summed on; null until something is.
   StringAttr gradientStream;
