@@ -77,7 +77,7 @@ void mlir::parc::driver::printComms(const CommReport &report,
             row.known ? bytesText(row.bytesPerStep()) : "unknown",
             where + "; " + stagesText(row));
     size_t width = 96 - std::min<size_t>(row.location.size(), 60);
-    os << "  " << StringRef(row.why).take_front(width)
+    os << "  " << shortened(row.why, width)
        << (row.location.empty() ? "" : "  ") << row.location << '\n';
     if (!row.from.empty())
       os << "  from " << row.from << " to " << row.to << '\n';

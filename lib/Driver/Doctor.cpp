@@ -111,8 +111,7 @@ int mlir::parc::driver::runDoctor(Session &session) {
     name.resize(14, ' ');
     std::string found =
         finding.found.empty() ? std::string("not found") : finding.found;
-    if (found.size() > 32)
-      found = found.substr(0, 29) + "...";
+    found = shortened(found, 32);
     found.resize(std::max<size_t>(found.size() + 2, 35), ' ');
     session.out << name << found << finding.meaning << '\n';
   }

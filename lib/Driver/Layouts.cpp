@@ -229,7 +229,7 @@ void mlir::parc::driver::printLayouts(const LayoutReport &report,
   for (const ReshardLayout &row : report.reshards) {
     columns(row.from.name, row.from.shapeText() + " " + row.from.dtype,
             row.from.axesText(), row.to.axesText());
-    os << "  " << printable(row.why).substr(0, 70);
+    os << "  " << shortened(printable(row.why), 70);
     if (!row.from.location.empty())
       os << "  " << row.from.location;
     os << '\n';

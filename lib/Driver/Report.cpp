@@ -40,6 +40,12 @@ std::string mlir::parc::driver::printable(StringRef text) {
   return result;
 }
 
+std::string mlir::parc::driver::shortened(StringRef text, size_t width) {
+  if (text.size() <= width)
+    return text.str();
+  return (text.take_front(width - 3).rtrim() + "...").str();
+}
+
 std::string mlir::parc::driver::withCommas(int64_t number) {
   std::string text = std::to_string(number);
   size_t first = number < 0 ? 1 : 0;

@@ -55,6 +55,9 @@ struct Place {
 /// `text` with everything but printable ASCII escaped.
 std::string printable(StringRef text);
 
+/// `text`, or as much of it as `width` columns hold with "..." at the end.
+std::string shortened(StringRef text, size_t width);
+
 /// 1234567 as "1,234,567".
 std::string withCommas(int64_t number);
 
