@@ -168,11 +168,14 @@ static bool holdsIntegers(Value value) {
   return type && isa<IntegerType>(type.getElementType());
 }
 
+static bool hasSet(const ValueFactors &dims) {
+  return llvm::any_of(
+      dims, [](const DimFactors &dim) { return dim.cut == DimCut::Set; });
+}
+
 static bool hasSet(ArrayRef<ValueFactors> values) {
-  return llvm::any_of(values, [](const ValueFactors &dims) {
-    return llvm::any_of(
-        dims, [](const DimFactors &dim) { return dim.cut == DimCut::Set; });
-  });
+  return llvm::any_of(values,
+                      [](const ValueFactors &dims) { return hasSet(dims); });
 }
 
 /// A part of a set holds what the same part of its factors put there, which a
@@ -188,7 +191,7 @@ void LayoutChoice::fixPlaces() {
                    ArrayRef<ShardingAttr> shardings) {
     for (auto [value, factorsOfDims, layout] :
          llvm::zip(values, valueDims, shardings))
-      if (holdsIntegers(value) && layout) {
+      if (holdsIntegers(value) && layout && !hasSet(factorsOfDims)) {
         dims = &factorsOfDims;
         sharding = layout;
       }

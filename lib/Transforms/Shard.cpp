@@ -40,6 +40,8 @@ public:
         usedRows(propagation), planner(axes) {}
 
   LogicalResult run();
+  /// To be called when all layouts are final.
+  void eraseUnread() { usedRows.eraseUnread(); }
   unsigned numReshards = 0;
 
 private:
@@ -689,6 +691,7 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
       return signalPassFailure();
     numReshards += sharder.numReshards;
     chooseSavedLayouts(module, axes);
+    sharder.eraseUnread();
   }
 };
 } // namespace

@@ -57,8 +57,11 @@ UsedRows::Numbers UsedRows::find(Value value, const AxisSizes &axes) {
   if (auto reshard = dyn_cast<ReshardOp>(op))
     return of(reshard.getInput(), axes);
   if (auto queue = dyn_cast<QueueOpInterface>(op);
-      queue && value == op->getResult(0))
-    return makeNumbers(queue, axes);
+      queue && value == op->getResult(0)) {
+    Numbers numbers = makeNumbers(queue, axes);
+    made.push_back(numbers.value.getDefiningOp());
+    return numbers;
+  }
   const auto *entry = propagation.ops().find(op);
   if (entry == propagation.ops().end())
     return {};
@@ -94,6 +97,14 @@ UsedRows::Numbers UsedRows::of(Value value, const AxisSizes &axes) {
   Numbers numbers = find(value, axes);
   known[value] = numbers;
   return numbers;
+}
+
+void UsedRows::eraseUnread() {
+  for (Operation *op : made)
+    if (op->use_empty())
+      op->erase();
+  made.clear();
+  known.clear();
 }
 
 std::optional<std::pair<ShardingAttr, ShardingAttr>>

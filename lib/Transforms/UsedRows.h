@@ -35,6 +35,9 @@ public:
   /// linear in what has them.
   Numbers of(Value value, const AxisSizes &axes);
 
+  /// Erases the numbers that nothing came to read.
+  void eraseUnread();
+
   /// Where a step from `from` to `to` moves axes between the dimensions 0 and 1
   /// and does nothing else: the layouts of `numbers` before and after it.
   /// Nothing where it does something else, or the numbers are of finer parts.
@@ -47,6 +50,7 @@ private:
 
   const Propagation &propagation;
   DenseMap<Value, Numbers> known;
+  SmallVector<Operation *> made;
 };
 
 } // namespace mlir::parc

@@ -132,9 +132,9 @@ static std::vector<Model> expertModels() {
        "%q, %slot = nn.dispatch %x, %ids : $x, $ids -> $q, $ids\n"
        "%n = nn.count_queues %ids, %slot slots @Q@ parts 12 : "
        "$ids, $ids -> tensor<@X@x12xi64>\n"
-       "%zero = arith.constant dense<0> : tensor<@X@xi64>\n"
+       "%none = arith.constant dense<0> : tensor<@X@xi64>\n"
        "%t = linalg.reduce { arith.addi } ins(%n : tensor<@X@x12xi64>) "
-       "outs(%zero : tensor<@X@xi64>) dimensions = [1]\n"
+       "outs(%none : tensor<@X@xi64>) dimensions = [1]\n"
        "%y = arith.sitofp %t : tensor<@X@xi64> to $y",
        "q:XQK"},
       {"balance_loss", "s:BSX", "ids:BSC", "l:",
