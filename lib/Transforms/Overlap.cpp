@@ -309,6 +309,7 @@ struct OverlapPass : public parc::impl::OverlapBase<OverlapPass> {
       gatherAhead(role);
       numMoved += moveReductions(role);
       waitForGradients(role);
+      storeOnStream(role);
       for (Region &region : op->getRegions())
         startBlocks(role, region);
       op.walk([&](StartOp) { ++numStarts; });

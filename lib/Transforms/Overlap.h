@@ -59,6 +59,9 @@ StartOp createStart(OpBuilder &builder, Location loc, StringAttr stream);
 void accumulateOnStream(OverlapRole &role);
 /// Gathers of a layer's parameters: those of the next layer start.
 void gatherAhead(OverlapRole &role);
+/// New values that an update gathers: the stream stores them, and the update
+/// waits for it at its end.
+void storeOnStream(OverlapRole &role);
 /// Sums of gradients leave the update. Returns how many.
 unsigned moveReductions(OverlapRole &role);
 /// The update waits for the gradient stream before it reads what that stores.

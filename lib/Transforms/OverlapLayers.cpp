@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 ///
 /// \file
-/// What a backward pass scatters and accumulates goes to the stream whole, so
-/// that nothing waits for it; and a layer's parameters are gathered while the
-/// layer before computes.
+/// What a backward pass scatters and accumulates, and what an update gathers
+/// and stores, goes to the stream whole, so that nothing waits for it; and a
+/// layer's parameters are gathered while the layer before computes.
 ///
 //===----------------------------------------------------------------------===//
 
 #include "Overlap.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -104,6 +105,84 @@ void mlir::parc::accumulateOnStream(OverlapRole &role) {
   backward.walk([&](StackOp stack) { blocks.push_back(stack.getBlock()); });
   for (Block *block : blocks)
     startScatters(role, *block, slots);
+}
+
+//===----------------------------------------------------------------------===//
+// New values
+//===----------------------------------------------------------------------===//
+
+/// What happens to a gathered value: views of it, and the store that alone
+/// reads it. Empty where it is another.
+static SmallVector<Operation *> wayToStore(AllGatherOp gather) {
+  SmallVector<Operation *> way;
+  Operation *op = gather;
+  while (op->getNumResults() == 1 && op->hasOneUse()) {
+    Operation *user = *op->user_begin();
+    bool isView = isa<tensor::ExpandShapeOp>(user);
+    if (user->getBlock() != gather->getBlock() ||
+        !(isView || isa<StoreOp>(user)))
+      return {};
+    way.push_back(user);
+    op = user;
+  }
+  return isa<StoreOp>(op) ? way : SmallVector<Operation *>();
+}
+
+static void startStores(OverlapRole &role, ArrayRef<AllGatherOp> gathers) {
+  Block *block = AllGatherOp(gathers.front())->getBlock();
+  Operation *last = gathers.back();
+  SmallVector<Operation *> ways;
+  SmallVector<Location> places;
+  for (AllGatherOp gather : gathers) {
+    places.push_back(gather.getLoc());
+    for (Operation *op : wayToStore(gather)) {
+      ways.push_back(op);
+      for (Value operand : op->getOperands()) {
+        Operation *def = operand.getDefiningOp();
+        if (def && def->getBlock() == block && !llvm::is_contained(ways, def) &&
+            last->isBeforeInBlock(def))
+          last = def;
+      }
+    }
+  }
+  OpBuilder builder(role.role.getContext());
+  builder.setInsertionPointAfter(last);
+  AllGatherOp first = gathers.front();
+  StartOp start = createStart(
+      builder, places.size() == 1 ? places[0] : builder.getFusedLoc(places),
+      role.requireGradientStream(first.getAxes()));
+  Operation *end = start.getBlock()->getTerminator();
+  for (AllGatherOp gather : gathers) {
+    gather->removeAttr("bucket");
+    gather->moveBefore(end);
+  }
+  for (Operation *op : ways)
+    op->moveBefore(end);
+}
+
+void mlir::parc::storeOnStream(OverlapRole &role) {
+  Region &update = role.role.getUpdate();
+  SmallVector<Block *> blocks{&update.front()};
+  update.walk([&](StackOp stack) {
+    if (!stack->getParentOfType<StartOp>())
+      blocks.push_back(stack.getBlock());
+  });
+  bool any = false;
+  for (Block *block : blocks) {
+    llvm::MapVector<Attribute, SmallVector<AllGatherOp>> groups;
+    for (auto gather : block->getOps<AllGatherOp>())
+      if (role.moves(gather) && role.isOverData(gather) &&
+          !wayToStore(gather).empty())
+        groups[groupKey(gather)].push_back(gather);
+    for (auto &[key, gathers] : groups)
+      startStores(role, gathers);
+    any |= !groups.empty();
+  }
+  if (!any)
+    return;
+  OpBuilder builder(update.front().getTerminator());
+  WaitOp::create(builder, role.role.getLoc(), TypeRange(), role.gradientStream,
+                 ValueRange());
 }
 
 //===----------------------------------------------------------------------===//

@@ -62,6 +62,34 @@ TEST(View, SlicesAndPermutes) {
   EXPECT_EQ(v.reshape({4, 6})(3, 5), 23);
 }
 
+/// What a stream may still read is not handed out again before the wait, and
+/// later steps find all of it.
+TEST(Streams, MemoryStaysUntilTheWait) {
+  Status s = runWorld(Backend::host, 2, [](Rank &r) {
+    Communicator *c = r.createOver({"x"});
+    r.create_streams(3);
+    PARC_TRY(r.status());
+    Tensor<float> part(r.pool(), {3, 2}), whole(r.pool(), {3, 4});
+    size_t idle = r.pool().inUse(), allocations = 0;
+    for (int step = 0; step < 3; ++step) {
+      r.begin_stream(1 + step % 2);
+      // Parts of an inner dimension go through memory of their own.
+      r.wait(r.all_gather(whole, part, *c, 1, {0, 2, 4}, "w"));
+      Ticket ticket = r.end_stream();
+      PARC_TRY(expect(r.pool().inUse() > idle, "staged memory is kept"));
+      r.wait(ticket);
+      PARC_TRY(expect(r.pool().inUse() == idle, "and goes back"));
+      r.wait(ticket);
+      PARC_TRY(expect(r.pool().inUse() == idle, "once"));
+      if (step == 0)
+        allocations = r.pool().allocations();
+    }
+    return expect(r.pool().allocations() == allocations,
+                  "nothing is allocated after the first step");
+  });
+  EXPECT_TRUE(s.ok()) << s.text();
+}
+
 class Views : public ::testing::TestWithParam<std::tuple<Backend, int>> {
 protected:
   void SetUp() override {

@@ -272,8 +272,8 @@ def Overlap : Pass<"parc-overlap", "ModuleOp"> {
     are final, from slot to slot, and the update waits for their stream. What is
     left to add up of such sums over other axes is one group a step over all
     layers. What a backward pass accumulates after a scatter is accumulated by
-    the stream. Values that a layer gathers from its parameters alone are
-    gathered a layer ahead.
+    the stream; new values that an update gathers, the stream stores. Values that
+    a layer gathers from its parameters alone are gathered a layer ahead.
 
     Before, in the layers of an update:
     ```mlir

@@ -648,8 +648,9 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
      << indent << "  const int64_t " << number << " = "
      << (op.getReverse() ? range + ".end - 1 - i" : range + ".begin + i")
      << ";\n";
-  os << indent << "  const size_t " << at << " = size_t(" << number << " - "
-     << range << ".begin);\n";
+  if (!op.getEach().empty() || op.getNumResults() > carried + reduced)
+    os << indent << "  const size_t " << at << " = size_t(" << number << " - "
+       << range << ".begin);\n";
   for (size_t index = 0; index < reduced; ++index)
     os << indent << "  " << type(op.getResult(carried + index)) << " term_"
        << index + 1 << ";\n";
