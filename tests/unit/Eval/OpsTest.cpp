@@ -380,8 +380,7 @@ TEST(Domains, BF16SumsAreRoundedOnce) {
   ASSERT_EQ(sums.size(), 2u) << test.errors;
   EXPECT_TRUE(sameTensor(sums[0], floats<float>({2}, {512, 512})));
   // 515 is between two bf16 numbers, 512 and 516.
-  EXPECT_TRUE(
-      sameTensor(sums[1], floats<float>({2, 2}, {512, 512, 512, 516})));
+  EXPECT_TRUE(sameTensor(sums[1], floats<float>({2, 2}, {512, 512, 512, 516})));
 }
 
 TEST(Domains, LowestIsTheBottomOfZp) {
