@@ -312,6 +312,7 @@ struct OverlapPass : public parc::impl::OverlapBase<OverlapPass> {
       storeOnStream(role);
       for (Region &region : op->getRegions())
         startBlocks(role, region);
+      workBesideStarts(role);
       op.walk([&](StartOp) { ++numStarts; });
     }
   }

@@ -62,6 +62,9 @@ void gatherAhead(OverlapRole &role);
 /// New values that an update gathers: the stream stores them, and the update
 /// waits for it at its end.
 void storeOnStream(OverlapRole &role);
+/// What a backward pass computes for a gradient alone waits for the next start
+/// with nothing to do beside it.
+void workBesideStarts(OverlapRole &role);
 /// Sums of gradients leave the update. Returns how many.
 unsigned moveReductions(OverlapRole &role);
 /// The update waits for the gradient stream before it reads what that stores.

@@ -261,3 +261,89 @@ void mlir::parc::gatherAhead(OverlapRole &role) {
           op.erase();
     }
 }
+
+//===----------------------------------------------------------------------===//
+// Work beside what travels
+//===----------------------------------------------------------------------===//
+
+/// What is computed for `op` alone, and `op`, in the block's order.
+static void collectWork(Operation *op, SmallVectorImpl<Operation *> &work) {
+  for (Value operand : op->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    if (def && def->getBlock() == op->getBlock() && def->hasOneUse() &&
+        def->getNumResults() == 1 && isMemoryEffectFree(def) &&
+        isa<RankedTensorType>(operand.getType()) && !isCollective(def))
+      collectWork(def, work);
+  }
+  work.push_back(op);
+}
+
+/// True where nothing is computed between a start and its wait.
+static bool isIdle(StartOp start, WaitOp wait) {
+  for (Operation *op = start->getNextNode(); op != wait; op = op->getNextNode())
+    if (!isa<AccumulateOp, StartOp, LoadOp>(op) &&
+        llvm::any_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>) &&
+        !isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::EmptyOp>(
+            op) &&
+        !op->hasTrait<OpTrait::ConstantLike>())
+      return false;
+  return true;
+}
+
+static void workInWindows(Block &block) {
+  SmallVector<AccumulateOp> pending;
+  DenseSet<Operation *> placed;
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  for (Operation *op : ops) {
+    if (auto sum = dyn_cast<AccumulateOp>(op); sum && !placed.contains(op))
+      pending.push_back(sum);
+    auto start = dyn_cast<StartOp>(op);
+    if (isa<StackOp, LastMicroOp>(op) ||
+        (start && (start.getAhead() || start.getNumResults() == 0)))
+      pending.clear();
+    if (!start || start.getAhead() || start.getNumResults() == 0)
+      continue;
+    auto wait = cast<WaitOp>(*start.getPending()[0].user_begin());
+    if (!isIdle(start, wait))
+      continue;
+    for (Operation *inside = start; inside != wait;
+         inside = inside->getNextNode())
+      if (auto sum = dyn_cast<AccumulateOp>(inside))
+        pending.push_back(sum);
+    for (AccumulateOp sum : pending) {
+      placed.insert(sum);
+      SmallVector<Operation *> work;
+      collectWork(sum, work);
+      for (Operation *part : work)
+        if (part->isBeforeInBlock(wait))
+          part->moveBefore(wait);
+    }
+    pending.clear();
+  }
+}
+
+/// The first reader may stand later now.
+static void sinkWaits(Block &block) {
+  for (WaitOp wait : llvm::to_vector(block.getOps<WaitOp>())) {
+    if (wait.getStream())
+      continue;
+    Operation *reader = block.getTerminator();
+    for (Operation *user : wait->getUsers())
+      if (Operation *here = block.findAncestorOpInBlock(*user);
+          here->isBeforeInBlock(reader))
+        reader = here;
+    wait->moveBefore(reader);
+  }
+}
+
+void mlir::parc::workBesideStarts(OverlapRole &role) {
+  Region &backward = role.role.getBackward();
+  SmallVector<Block *> blocks{&backward.front()};
+  backward.walk([&](StackOp stack) { blocks.push_back(stack.getBlock()); });
+  for (Block *block : blocks) {
+    workInWindows(*block);
+    sinkWaits(*block);
+  }
+}

@@ -189,3 +189,34 @@ parc.role @layers_of_parts stages [0] inputs ["x"] scalars [] results [] attribu
   }
   parc.yield
 }
+
+// -----
+
+// A weight's gradient, which nothing waits for, is computed while the sum of
+// the input's gradients is under way.
+
+// CHECK-LABEL: parc.role @work
+// CHECK: backward
+// CHECK: %[[P:.*]] = parc.start stream "tp"
+// CHECK-NEXT: parc.all_reduce
+// CHECK-NEXT: parc.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: %[[D:.*]] = arith.mulf %[[X:.*]], %[[X]]
+// CHECK-NEXT: parc.accumulate @w, %[[D]]
+// CHECK-NEXT: parc.wait %[[P]]
+parc.mesh ["tp"] sizes [2]
+parc.param @w : tensor<4xf64>
+parc.role @work stages [0] inputs ["x"] scalars [] results [] forward 0 {
+^bb0(%x: tensor<4xf64>):
+  parc.yield
+} backward 0 {
+^bb0(%x: tensor<4xf64>):
+  %dw = arith.mulf %x, %x : tensor<4xf64>
+  parc.accumulate @w, %dw : tensor<4xf64>
+  %dx = arith.negf %x : tensor<4xf64>
+  %sum = parc.all_reduce sum %dx over ["tp"] why "" : tensor<4xf64>
+  parc.observe "dx", %sum : tensor<4xf64>
+  parc.yield
+} update {
+  parc.yield
+}

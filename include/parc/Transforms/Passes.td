@@ -273,7 +273,9 @@ def Overlap : Pass<"parc-overlap", "ModuleOp"> {
     left to add up of such sums over other axes is one group a step over all
     layers. What a backward pass accumulates after a scatter is accumulated by
     the stream; new values that an update gathers, the stream stores. Values that
-    a layer gathers from its parameters alone are gathered a layer ahead.
+    a layer gathers from its parameters alone are gathered a layer ahead. What a
+    backward pass computes for a gradient alone moves down to a start that
+    nothing else is beside.
 
     Before, in the layers of an update:
     ```mlir
