@@ -126,6 +126,28 @@ TEST(Deadlock, StartsSwappedOnOneRank) {
             "  rank 1 (all_reduce 'q.grad' on dp) waits for rank 0");
 }
 
+/// On one communicator, with one type and count, a swap would be a sum of what
+/// does not belong together.
+TEST(Deadlock, StartsSwappedOnOneCommunicator) {
+  Status s = runWorld(Backend::host, 2, [](Rank &r) {
+    Communicator *tp = r.create("tp", {0, 1});
+    r.create_streams(3);
+    PARC_TRY(r.status());
+    float x = 0, y = 0;
+    bool first = r.id() == 0;
+    start(r, 1, *tp, first ? x : y,
+          first ? "layers.attn.o" : "layers.mlp.down");
+    start(r, 1, *tp, first ? y : x,
+          first ? "layers.mlp.down" : "layers.attn.o");
+    return r.status();
+  });
+  EXPECT_EQ(s.code(), Code::Mismatch);
+  EXPECT_EQ(s.message(),
+            "ranks 0 and 1 disagree on what is sent: expected 'layers.attn.o', "
+            "as rank 0 (all_reduce 'layers.attn.o' on tp), got "
+            "'layers.mlp.down' on rank 1 (all_reduce 'layers.mlp.down' on tp)");
+}
+
 /// A group on one communicator against one on another, each behind another
 /// call of its own group that both share.
 TEST(Deadlock, GroupsOfDifferentMembership) {

@@ -12,6 +12,8 @@
 
 #include "HostWorld.h"
 
+#include <cstring>
+
 namespace parc {
 namespace host {
 
@@ -51,8 +53,8 @@ static Status disagree(const Call &a, const Call &b, const std::string &field,
                     ": expected " + x + ", as rank " + std::to_string(a.rank) +
                     " (" + describe(a) + "), got " + y + " on rank " +
                     std::to_string(b.rank) + " (" + describe(b) + ")",
-                "every member of a communicator makes the same calls with the "
-                "same types and counts");
+                "every member of a communicator makes the same calls in the "
+                "same order, with the same types and counts");
 }
 
 static Status compareCounts(const Call &a, const Call &b, int members) {
@@ -92,6 +94,11 @@ Status checkMeeting(const Group &group) {
       return disagree(a, b, "the call", nameOf(a.kind), nameOf(b.kind));
     if (a.kind == Kind::create)
       continue;
+    // On a device this would go through, and add up what does not belong
+    // together.
+    if (std::strcmp(a.label, b.label) != 0)
+      return disagree(a, b, "what is sent", std::string("'") + a.label + "'",
+                      std::string("'") + b.label + "'");
     if (a.type != b.type)
       return disagree(a, b, "the dtype", nameOf(a.type), nameOf(b.type));
     if (a.reduce != b.reduce)

@@ -85,11 +85,12 @@ TYPED_TEST(Queues, EveryTokenHasItsSlotAndComesBack) {
   // What nobody was given is zero.
   for (int64_t expert = 0; expert < experts; ++expert)
     for (int64_t slot = 0; slot < slots; ++slot)
-      if (!taken.count({expert, slot + start}))
+      if (!taken.count({expert, slot + start})) {
         for (int64_t column = 0; column < width; ++column)
           EXPECT_TRUE(
               results[1].floats()[(expert * slots + slot) * width + column] ==
               number(0));
+      }
 }
 
 TEST(Queues, OverflowNamesExpertRankAndRemedy) {
