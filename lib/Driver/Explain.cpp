@@ -17,8 +17,11 @@
 #include "parc/Pipeline/Text.h"
 
 #include "Parc/Parc.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::parc;
@@ -139,7 +142,10 @@ static std::string oftenText(const CommRow &row) {
          withCommas(row.perStep) + " a step";
 }
 
-static void printRow(raw_ostream &os, const CommRow &row) {
+/// What a collective is, why, from what to what.
+static std::string reasonText(const CommRow &row) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
   std::string head = row.kind + " over " + llvm::join(row.axes, "+") + ", " +
                      row.direction + " of " +
                      (row.name.empty() ? row.value : row.name);
@@ -156,16 +162,36 @@ static void printRow(raw_ostream &os, const CommRow &row) {
     reportLine(os, "from", shape + row.from);
     reportLine(os, "to", shape + row.to);
   }
+  return text;
+}
+
+static void printCost(raw_ostream &os, const CommRow &row, StringRef label) {
   std::string stages = row.firstStage == row.lastStage
                            ? "stage " + std::to_string(row.firstStage)
                            : "stages " + std::to_string(row.firstStage) + "-" +
                                  std::to_string(row.lastStage);
-  reportLine(os, "cost",
+  reportLine(os, label,
              row.known
                  ? bytesText(row.bytesSent()) + " sent; " + oftenText(row) +
                        " = " + bytesText(row.bytesPerStep())
                  : "known at run time; " + oftenText(row),
              std::to_string(row.members) + " ranks, " + stages);
+}
+
+/// Each reason once, with what it costs on the stages that have it.
+static void printRows(raw_ostream &os, ArrayRef<const CommRow *> rows) {
+  llvm::MapVector<std::string, SmallVector<const CommRow *>,
+                  std::map<std::string, unsigned>>
+      byReason;
+  for (const CommRow *row : rows)
+    byReason[reasonText(*row)].push_back(row);
+  bool first = true;
+  for (const auto &[reason, alike] : byReason) {
+    os << (first ? "" : "\n") << reason;
+    first = false;
+    for (const CommRow *row : alike)
+      printCost(os, *row, row == alike.front() ? "cost" : "");
+  }
 }
 
 static void printParam(raw_ostream &os, const ValueLayout &param) {
@@ -273,11 +299,9 @@ static int explainName(Session &session) {
     printParam(session.out, *param);
   if (rows.empty())
     reportLine(session.out, "comms", "nothing is sent for it");
-  for (const CommRow *row : rows) {
-    if (row != rows.front() || param)
-      session.out << '\n';
-    printRow(session.out, *row);
-  }
+  if (param && !rows.empty())
+    session.out << '\n';
+  printRows(session.out, rows);
   if (findings.here > 0)
     session.out << '\n';
   printFindings(session.out, findings);
