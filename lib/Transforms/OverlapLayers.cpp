@@ -33,7 +33,7 @@ static Slot slotOf(AccumulateOp op) {
 /// else.
 static Operation *onlyMaker(const OverlapRole &role, AccumulateOp op) {
   Operation *def = op.getInput().getDefiningOp();
-  bool fits = def && isa<ReduceScatterOp, AllReduceOp>(def) &&
+  bool fits = isa_and_nonnull<ReduceScatterOp, AllReduceOp>(def) &&
               def->getBlock() == op->getBlock() && def->hasOneUse() &&
               role.moves(def) && role.isOverData(def);
   return fits ? def : nullptr;
