@@ -238,7 +238,8 @@ SmallVector<Axes> mlir::parc::factorAxesOf(const ClassedOp &classed,
     for (auto [dim, split] : llvm::zip(dims, layout.getDims()))
       for (auto [factor, own] : llvm::zip(
                dim, distribute(dim, *classed.factors, split.getAxes(), axes)))
-        if (own.size() > result[factor].size() &&
+        if (classed.factors->factors[factor].splittable &&
+            own.size() > result[factor].size() &&
             isFreeFor(result, factor, own))
           result[factor] = own;
   };
