@@ -55,8 +55,7 @@ static void sortBlock(Block &block) {
     op->moveBefore(block.getTerminator());
 }
 
-/// Collectives that can be one: what they share, as text-free keys.
-static Attribute bucketKey(Operation *op) {
+Attribute mlir::parc::bucketKey(Operation *op) {
   Builder builder(op->getContext());
   Type element =
       cast<RankedTensorType>(op->getResult(0).getType()).getElementType();

@@ -18,6 +18,10 @@
 
 namespace mlir::parc {
 
+/// What collectives must share to be one group: kind, reduction, axes, element
+/// type.
+Attribute bucketKey(Operation *collective);
+
 /// Reorders the blocks of the update region of a local step, so that
 /// collectives of one kind, over the same axes and of one element type, none of
 /// which needs another's result, are neighbours, and gives them an attribute

@@ -98,17 +98,6 @@ StringAttr OverlapRole::requireGradientStream(ArrayAttr axes) {
   return gradientStream;
 }
 
-Attribute mlir::parc::groupKey(Operation *op) {
-  Builder builder(op->getContext());
-  Type element =
-      cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
-  Attribute kind = op->hasAttr("kind") ? op->getAttr("kind")
-                                       : Attribute(builder.getUnitAttr());
-  return builder.getArrayAttr(
-      {builder.getStringAttr(op->getName().getStringRef()), kind,
-       op->getAttr("axes"), TypeAttr::get(element)});
-}
-
 //===----------------------------------------------------------------------===//
 // Making
 //===----------------------------------------------------------------------===//

@@ -13,6 +13,7 @@
 #ifndef PARC_LIB_TRANSFORMS_OVERLAP_H
 #define PARC_LIB_TRANSFORMS_OVERLAP_H
 
+#include "Buckets.h"
 #include "Parc/Parc.h"
 #include "mlir/IR/IRMapping.h"
 #include "parc/Analysis/Layouts.h"
@@ -43,9 +44,6 @@ struct OverlapRole {
 /// name.
 StringAttr streamOf(MLIRContext *context, ArrayRef<StringAttr> axes);
 StringAttr streamOf(Operation *collective);
-
-/// What collectives must share to be one group.
-Attribute groupKey(Operation *collective);
 
 /// True where `value` can be made again anywhere: of loads, views and sizes.
 bool canRemake(Value value);

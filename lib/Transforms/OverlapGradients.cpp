@@ -216,7 +216,7 @@ groupsAt(ArrayRef<Reduction *> reductions, size_t level, bool early) {
   for (Reduction *r : reductions) {
     size_t at = level + (early ? 0 : r->early);
     if (at < (early ? r->early : r->moved))
-      groups[groupKey(r->collectives[at])].push_back(r);
+      groups[bucketKey(r->collectives[at])].push_back(r);
   }
   return groups;
 }

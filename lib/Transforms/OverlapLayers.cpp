@@ -173,7 +173,7 @@ void mlir::parc::storeOnStream(OverlapRole &role) {
     for (auto gather : block->getOps<AllGatherOp>())
       if (role.moves(gather) && role.isOverData(gather) &&
           !wayToStore(gather).empty())
-        groups[groupKey(gather)].push_back(gather);
+        groups[bucketKey(gather)].push_back(gather);
     for (auto &[key, gathers] : groups)
       startStores(role, gathers);
     any |= !groups.empty();
@@ -252,7 +252,7 @@ void mlir::parc::gatherAhead(OverlapRole &role) {
       llvm::MapVector<Attribute, SmallVector<AllGatherOp>> groups;
       for (auto gather : stack.getBlock()->getOps<AllGatherOp>())
         if (role.moves(gather) && readsLayerOnly(gather))
-          groups[groupKey(gather)].push_back(gather);
+          groups[bucketKey(gather)].push_back(gather);
       for (auto &[key, gathers] : groups)
         startAhead(*stack.getBlock(), gathers);
       for (Operation &op :
