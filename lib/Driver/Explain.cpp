@@ -165,17 +165,16 @@ static std::string reasonText(const CommRow &row) {
   return text;
 }
 
-static void printCost(raw_ostream &os, const CommRow &row, StringRef label) {
+/// What it costs, and who pays.
+static std::pair<std::string, std::string> costText(const CommRow &row) {
   std::string stages = row.firstStage == row.lastStage
                            ? "stage " + std::to_string(row.firstStage)
                            : "stages " + std::to_string(row.firstStage) + "-" +
                                  std::to_string(row.lastStage);
-  reportLine(os, label,
-             row.known
-                 ? bytesText(row.bytesSent()) + " sent; " + oftenText(row) +
-                       " = " + bytesText(row.bytesPerStep())
-                 : "known at run time; " + oftenText(row),
-             std::to_string(row.members) + " ranks, " + stages);
+  return {row.known ? bytesText(row.bytesSent()) + " sent; " + oftenText(row) +
+                          " = " + bytesText(row.bytesPerStep())
+                    : "known at run time; " + oftenText(row),
+          std::to_string(row.members) + " ranks, " + stages};
 }
 
 /// Each reason once, with what it costs on the stages that have it.
@@ -189,8 +188,23 @@ static void printRows(raw_ostream &os, ArrayRef<const CommRow *> rows) {
   for (const auto &[reason, alike] : byReason) {
     os << (first ? "" : "\n") << reason;
     first = false;
+    std::map<std::pair<std::string, std::string>, int> calls;
     for (const CommRow *row : alike)
-      printCost(os, *row, row == alike.front() ? "cost" : "");
+      ++calls[costText(*row)];
+    StringRef label = "cost";
+    for (const CommRow *row : alike) {
+      auto found = calls.find(costText(*row));
+      if (found == calls.end())
+        continue;
+      const auto &[text, who] = found->first;
+      reportLine(
+          os, label,
+          (found->second > 1 ? std::to_string(found->second) + " x " : "") +
+              text,
+          who);
+      label = "";
+      calls.erase(found);
+    }
   }
 }
 

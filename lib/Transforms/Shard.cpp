@@ -49,6 +49,7 @@ private:
   LogicalResult shardBlock(Block &block);
   LogicalResult shardOp(Operation *op);
   LogicalResult shardStack(StackOp stack);
+  void noteRing(RingOpInterface op);
   void saveAsRead(OpOperand &saved);
   void shardConstraint(ConstraintOp op);
   void finishAccumulates();
@@ -383,7 +384,36 @@ LogicalResult Sharder::shardOp(Operation *op) {
       require(operand, wanted);
   }
   requireInits(op);
+  if (auto ring = dyn_cast<RingOpInterface>(op); ring && ring.getRingAxes())
+    noteRing(ring);
   return success();
+}
+
+/// What passes round a ring is read whole, a part after the other.
+void Sharder::noteRing(RingOpInterface op) {
+  Builder builder(op->getContext());
+  SmallVector<StringAttr> ring(op.getRingAxes().getAsRange<StringAttr>());
+  SmallVector<Attribute> reasons;
+  for (OpOperand &operand : op->getOpOperands()) {
+    reasons.push_back(builder.getUnitAttr());
+    ShardingAttr from = getSharding(operand.get().getType());
+    if (!from)
+      continue;
+    SmallVector<DimShardingAttr> dims;
+    for (DimShardingAttr dim : from.getDims()) {
+      Axes rest(dim.getAxes());
+      llvm::erase_if(rest, [&](StringAttr axis) {
+        return llvm::is_contained(ring, axis);
+      });
+      dims.push_back(
+          DimShardingAttr::get(op->getContext(), rest, dim.getGrain()));
+    }
+    auto to = ShardingAttr::get(op->getContext(), dims, from.getKind(),
+                                from.getPartial());
+    if (from != to)
+      reasons.back() = whyOf(operand, "", from, to, propagation);
+  }
+  op->setAttr(kRingReasonsAttr, builder.getArrayAttr(reasons));
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,6 +27,11 @@ namespace mlir::parc {
 /// On a step: its inputs were folded for so many parts (`nn.fold`).
 constexpr StringLiteral kFoldAttr = "parc.fold";
 
+/// On an op on a ring: for each operand with a part on each of its ranks, the
+/// reason to meet them all; a unit for others. From `parc-shard` to
+/// `parc-ring`.
+constexpr StringLiteral kRingReasonsAttr = "parc.ring_reasons";
+
 #define GEN_PASS_DECL
 #include "parc/Transforms/Passes.h.inc"
 
