@@ -112,8 +112,7 @@ LogicalResult RegionConverter::convertOp(Operation &op) {
   if (auto part = dyn_cast<parc::PartSizeOp>(op))
     return map(rt::PartSizeOp::create(builder, loc, part.getAxes(),
                                       part.getExtent(), part.getGrain()));
-  if (isa<parc::AllReduceOp, parc::AllGatherOp, parc::ReduceScatterOp,
-          parc::AllToAllOp, parc::ShiftOp, parc::SliceOp, parc::OwnOp>(op))
+  if (parc::isCollective(&op) || isa<parc::SliceOp, parc::OwnOp>(op))
     return convertMoves(op);
   if (auto linalg = dyn_cast<linalg::LinalgOp>(op))
     return convertLinalg(linalg);

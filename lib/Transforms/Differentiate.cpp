@@ -11,7 +11,7 @@
 ///
 //===----------------------------------------------------------------------===//
 
-#include "mlir/IR/IRMapping.h"
+#include "Remake.h"
 #include "parc/Interfaces/Casts.h"
 #include "parc/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
@@ -238,17 +238,6 @@ bool isRemade(Value value) {
                  llvm::all_of(op->getOperands(), isRemade)));
 }
 
-/// Makes `value` of the forward body again at the builder's position.
-Value remake(Value value, OpBuilder &builder, IRMapping &mapping) {
-  if (Value known = mapping.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    remake(operand, builder, mapping);
-  builder.clone(*op, mapping);
-  return mapping.lookup(value);
-}
-
 /// Rebuilds `forward` with `saved` values of its body as per-layer results.
 StackOp saveForBackward(StackOp forward, ArrayRef<Value> saved) {
   if (saved.empty())
@@ -349,7 +338,7 @@ LogicalResult Differentiator::reverseStack(StackOp stack, OpBuilder &builder) {
     if (mapping.contains(use))
       continue;
     if (isRemade(use)) {
-      remake(use, start, mapping);
+      remake(start, use, mapping);
       continue;
     }
     saved.push_back(use);

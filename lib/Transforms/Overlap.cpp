@@ -114,16 +114,6 @@ bool mlir::parc::canRemake(Value value) {
          llvm::all_of(op->getOperands(), canRemake);
 }
 
-Value mlir::parc::remake(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (Value known = mapping.lookupOrNull(value))
-    return known;
-  Operation *op = value.getDefiningOp();
-  for (Value operand : op->getOperands())
-    remake(builder, operand, mapping);
-  builder.clone(*op, mapping);
-  return mapping.lookup(value);
-}
-
 StartOp mlir::parc::createStart(OpBuilder &builder, Location loc,
                                 StringAttr stream) {
   auto start =

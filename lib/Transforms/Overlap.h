@@ -15,7 +15,7 @@
 
 #include "Buckets.h"
 #include "Parc/Parc.h"
-#include "mlir/IR/IRMapping.h"
+#include "Remake.h"
 #include "parc/Analysis/Layouts.h"
 
 namespace mlir::parc {
@@ -47,8 +47,6 @@ StringAttr streamOf(Operation *collective);
 
 /// True where `value` can be made again anywhere: of loads, views and sizes.
 bool canRemake(Value value);
-/// Makes it there, once in `mapping`.
-Value remake(OpBuilder &builder, Value value, IRMapping &mapping);
 
 /// An empty start at `builder`, closed by an empty yield.
 StartOp createStart(OpBuilder &builder, Location loc, StringAttr stream);

@@ -52,8 +52,8 @@ private:
   Operation *anchorOf(Reduction &reduction);
   void placeEarly();
   void placeLate();
-  void start(OpBuilder &builder, ArrayRef<Reduction *> reductions, size_t level,
-             bool early);
+  void startEarly(OpBuilder &builder, ArrayRef<Reduction *> reductions,
+                  size_t level);
   void startLate(ArrayRef<Reduction *> reductions, size_t level);
   void link(OpBuilder &builder, Reduction &reduction, size_t index);
   void readSlot(Reduction &reduction);
@@ -230,9 +230,9 @@ static Location locOf(ArrayRef<Reduction *> reductions) {
              : FusedLoc::get(reductions[0]->load.getContext(), places);
 }
 
-void GradientMover::start(OpBuilder &builder, ArrayRef<Reduction *> members,
-                          size_t level, bool early) {
-  for (auto &[key, group] : groupsAt(members, level, early)) {
+void GradientMover::startEarly(OpBuilder &builder,
+                               ArrayRef<Reduction *> members, size_t level) {
+  for (auto &[key, group] : groupsAt(members, level, true)) {
     auto axes = group[0]->collectives[level]->getAttrOfType<ArrayAttr>("axes");
     StartOp start =
         createStart(builder, locOf(group), role.requireGradientStream(axes));
@@ -302,7 +302,7 @@ void GradientMover::placeEarly() {
     auto last = LastMicroOp::create(builder, locOf(members));
     OpBuilder body = OpBuilder::atBlockEnd(&last.getBody().emplaceBlock());
     for (size_t level = 0; level < levels(members, true); ++level)
-      start(body, members, level, true);
+      startEarly(body, members, level);
     YieldOp::create(body, last.getLoc(), ValueRange());
   }
 }

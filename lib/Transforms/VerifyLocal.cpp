@@ -35,7 +35,7 @@ static LogicalResult verifyTypes(Operation *op) {
 
 /// The axes that ranks communicate over are axes of devices.
 static LogicalResult verifyAxes(Operation *op, const AxisSizes &axes) {
-  if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, ShiftOp>(op))
+  if (!isCollective(op))
     return success();
   llvm::StringSet<> seen;
   for (auto axis :

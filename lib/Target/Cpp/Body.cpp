@@ -444,8 +444,7 @@ LogicalResult BodyPrinter::printOp(Operation &op) {
     return printContract(contract);
   if (auto scatter = dyn_cast<rt::ScatterRowsOp>(op))
     return printScatter(scatter);
-  if (isa<rt::AllReduceOp, rt::AllGatherOp, rt::ReduceScatterOp, rt::AllToAllOp,
-          rt::ShiftOp>(op))
+  if (isCollective(&op))
     return printCollective(op);
   if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
     return printView(op);
