@@ -55,6 +55,10 @@ void AttentionOp::setRingAxes(ArrayAttr axes) { setRingAttr(axes); }
 
 ArrayAttr AttentionOp::getRingAxes() { return getRing().value_or(nullptr); }
 
+int64_t AttentionOp::getWorkAt(int64_t position) {
+  return visibleKeys(AttentionView(*this), position);
+}
+
 FailureOr<SmallVector<Value>>
 AttentionOp::expandRing(OpBuilder &builder, int64_t members, bool contract) {
   ImplicitLocOpBuilder b(getLoc(), builder);

@@ -67,6 +67,10 @@ void AttentionGradOp::setRingAxes(ArrayAttr axes) { setRingAttr(axes); }
 
 ArrayAttr AttentionGradOp::getRingAxes() { return getRing().value_or(nullptr); }
 
+int64_t AttentionGradOp::getWorkAt(int64_t position) {
+  return visibleKeys(AttentionView(*this), position);
+}
+
 FailureOr<SmallVector<Value>> AttentionGradOp::expandRing(OpBuilder &builder,
                                                           int64_t members,
                                                           bool contract) {

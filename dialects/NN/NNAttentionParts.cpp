@@ -154,6 +154,17 @@ std::string nn::whyNoRing(const AttentionView &view) {
   return "";
 }
 
+int64_t nn::visibleKeys(const AttentionView &view, int64_t position) {
+  int64_t keys = tensorType(view.key).getDimSize(1);
+  if (ShapedType::isDynamic(keys))
+    return 1;
+  if (!view.causal)
+    return keys;
+  int64_t seen = std::min(position + 1, keys);
+  return view.window ? std::min(seen, static_cast<int64_t>(*view.window))
+                     : seen;
+}
+
 //===----------------------------------------------------------------------===//
 // Factors
 //===----------------------------------------------------------------------===//

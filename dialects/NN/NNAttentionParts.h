@@ -66,6 +66,10 @@ LogicalResult verifyAttention(const AttentionView &view);
 /// Why keys cannot pass by on a ring; empty where they can.
 std::string whyNoRing(const AttentionView &view);
 
+/// The keys that the query at `position` sees, of a sequence that starts at 0.
+/// 1 where their number is not known.
+int64_t visibleKeys(const AttentionView &view, int64_t position);
+
 /// The factors of attention, and those of its values' dimensions.
 struct AttentionFactors {
   /// On a ring Query is the keys' factor too, and Key is the key positions'.

@@ -84,6 +84,9 @@ Value neg(ImplicitLocOpBuilder &b, Value x);
 /// `condition ? x : y`.
 Value select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y);
 
+/// Whether a label asks for a loss: those below zero are ignored.
+Value isValid(ImplicitLocOpBuilder &b, Value label);
+
 /// A float as another float type: itself if it already is.
 Value converted(ImplicitLocOpBuilder &b, Value value, Type type);
 

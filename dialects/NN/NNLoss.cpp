@@ -51,8 +51,7 @@ static LogicalResult verifyScalar(Operation *op, StringRef name, Value scalar,
                       tensorType(logits).getElementType());
 }
 
-/// Whether the label asks for a loss: those below zero are ignored.
-static Value isValid(ImplicitLocOpBuilder &b, Value label) {
+Value nn::isValid(ImplicitLocOpBuilder &b, Value label) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, label,
                                integerConstant(b, 0));
 }

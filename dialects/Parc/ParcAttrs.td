@@ -127,7 +127,7 @@ def Parc_WhyAttr : Parc_Attr<"Why", "why"> {
   }]>];
   let assemblyFormat = [{
     `<` $text (`of` $value^)? (`:` $type^)? (`from` $from^ `to` $to)?
-    (`sends` $bytes^)? (`because` `[` $because^ `]`)? `>`
+    (`sends` $bytes^)? (`because` ` ` `[` $because^ `]`)? `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

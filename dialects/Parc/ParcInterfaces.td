@@ -112,7 +112,11 @@ def Parc_RingOpInterface : OpInterface<"RingOpInterface"> {
         value a result. With `contract`, what it means instead: the whole is
         gathered, and the op is the usual one.
       }], "FailureOr<SmallVector<Value>>", "expandRing",
-      (ins "OpBuilder &":$builder, "int64_t":$members, "bool":$contract)>
+      (ins "OpBuilder &":$builder, "int64_t":$members, "bool":$contract)>,
+    InterfaceMethod<[{
+        How much is computed for the entry of the first result at place
+        `position` of its sequence (dimension 1), positions running from 0.
+      }], "int64_t", "getWorkAt", (ins "int64_t":$position)>
   ];
 }
 

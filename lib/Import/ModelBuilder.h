@@ -66,6 +66,7 @@ private:
   }
   Value limitChoices(Value ids);
   void addBalance(const nn::Routing &routing);
+  Value countLabels(ImplicitLocOpBuilder &b, Type type);
   Value buildBalanceLoss();
   void buildLoss(Value x);
 

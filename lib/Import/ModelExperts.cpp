@@ -73,23 +73,33 @@ Value ModelBuilder::limitChoices(Value ids) {
       builder.getI64IntegerAttr(batch.routing.scope));
 }
 
-/// Rows of sequences (`B x E`) summed over each `scope` consecutive ones.
+/// A tensor with a row for each sequence, summed over each `scope` consecutive
+/// ones.
 static Value sumScopes(ImplicitLocOpBuilder &b, Value rows, int64_t scope) {
   if (scope == 1)
     return rows;
   auto type = cast<RankedTensorType>(rows.getType());
-  int64_t batch = type.getDimSize(0), experts = type.getDimSize(1);
-  nn::Output sums{{0, 1},
-                  {b.getIndexAttr(batch / scope), b.getIndexAttr(experts)},
-                  type.getElementType()};
+  ArrayRef<int64_t> row = type.getShape().drop_front();
+  unsigned rank = type.getRank();
+  int64_t scopes = type.getDimSize(0) / scope;
+  SmallVector<int64_t> shape{scopes, scope};
+  SmallVector<ReassociationIndices> groups{{0, 1}};
+  nn::Output sums{
+      nn::loopRange(0, rank), {b.getIndexAttr(scopes)}, type.getElementType()};
+  nn::Loops loops{0, rank};
+  for (unsigned dim = 1; dim < rank; ++dim) {
+    shape.push_back(row[dim - 1]);
+    groups.push_back({dim + 1});
+    sums.sizes.push_back(b.getIndexAttr(row[dim - 1]));
+    loops.push_back(dim);
+  }
   auto itself = [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; };
   // Of the whole batch, sequences are a dimension of their own.
-  if (scope == batch)
-    return nn::reduce(b, 3, {{rows, {2, 1}}}, sums, nn::Combine::Sum, itself);
-  Value scopes = tensor::ExpandShapeOp::create(
-      b, type.clone({batch / scope, scope, experts}), rows,
-      ArrayRef<ReassociationIndices>{{0, 1}, {2}});
-  return nn::reduce(b, 3, {{scopes, {0, 2, 1}}}, sums, nn::Combine::Sum,
+  if (scopes == 1)
+    loops.erase(loops.begin());
+  else
+    rows = tensor::ExpandShapeOp::create(b, type.clone(shape), rows, groups);
+  return nn::reduce(b, rank + 1, {{rows, loops}}, sums, nn::Combine::Sum,
                     itself);
 }
 
@@ -117,27 +127,42 @@ void ModelBuilder::addBalance(const nn::Routing &routing) {
   scoreSums = add("mlp.balance", scoreSums, sumScopes(b, scores, scopeSize()));
 }
 
+/// The labels of each scope that count.
+Value ModelBuilder::countLabels(ImplicitLocOpBuilder &b, Type type) {
+  Value each = nn::reduce(
+      b, 2, {{labels, {0, 1}}}, {{0}, {nn::dimSize(b, labels, 0)}, type},
+      nn::Combine::Sum, [&](ImplicitLocOpBuilder &b, ValueRange x) {
+        return nn::select(b, nn::isValid(b, x[0]),
+                          nn::floatConstant(b, type, 1),
+                          nn::floatConstant(b, type, 0));
+      });
+  return sumScopes(b, each, scopeSize());
+}
+
 /// The loss that balances experts (arXiv:2101.03961, of top-k routing): experts
 /// times the sum over experts of choices a token times mean score, means being
 /// over the tokens of a scope and all layers together, as transformers has it
-/// for the whole batch; times the scope's tokens, like the loss of labels a sum
-/// over those.
+/// for the whole batch. The step divides what this yields by the labels that
+/// count; a scope weighs as many as it has, so that the result is a mean over
+/// scopes, and labels left out do not make it heavier.
 Value ModelBuilder::buildBalanceLoss() {
   int64_t layers = 0;
   for (const LayerRun &each : config.runs)
     layers += each.experts ? each.count : 0;
-  double factor =
-      config.experts.auxiliaryWeight *
-      static_cast<double>(config.experts.count) /
-      static_cast<double>(layers * layers * batch.sequence * scopeSize());
+  auto means = static_cast<double>(layers * batch.sequence * scopeSize());
+  double factor = config.experts.auxiliaryWeight *
+                  static_cast<double>(config.experts.count) / (means * means);
   ImplicitLocOpBuilder b(at("balance"), builder);
   Type type = getElementTypeOrSelf(scoreSums.getType());
-  return nn::reduce(b, 2, {{chosenSums, {0, 1}}, {scoreSums, {0, 1}}},
-                    {{}, {}, type}, nn::Combine::Sum,
-                    [&](ImplicitLocOpBuilder &b, ValueRange x) {
-                      Value scale = nn::floatConstant(b, type, factor);
-                      return nn::mul(b, nn::mul(b, x[0], x[1]), scale);
-                    });
+  return nn::reduce(
+      b, 2,
+      {{chosenSums, {0, 1}}, {scoreSums, {0, 1}}, {countLabels(b, type), {0}}},
+      {{}, {}, type}, nn::Combine::Sum,
+      [&](ImplicitLocOpBuilder &b, ValueRange x) {
+        Value scale = nn::floatConstant(b, type, factor);
+        Value weight = nn::mul(b, x[2], scale);
+        return nn::mul(b, nn::mul(b, x[0], x[1]), weight);
+      });
 }
 
 /// Each expert's own linear map of its queue.

@@ -13,7 +13,7 @@ parc.step @train inputs ["tokens"] micro {
   %table = parc.load @table : tensor<9x4xf64>
   // CHECK: %[[START:.*]] = parc.part_start ["tp"] of 9
   // CHECK: %[[X:.*]] = nn.embedding %{{.*}}, %[[T]] from %[[START]] : tensor<2x3xi64>, tensor<?x4xf64> -> tensor<2x3x4xf64>
-  // CHECK: parc.all_reduce sum %[[X]] over ["tp"] why <"table leaves a partial sum over tp, which math.exp reads whole" of "table" : tensor<2x3x4xf64> from <[{}, {}, {}], partial sum {"tp"}> to <[{}, {}, {}]> sends 192 because["the model's sharding of 'table' at {{.*}}"]> : tensor<2x3x4xf64>
+  // CHECK: parc.all_reduce sum %[[X]] over ["tp"] why <"table leaves a partial sum over tp, which math.exp reads whole" of "table" : tensor<2x3x4xf64> from <[{}, {}, {}], partial sum {"tp"}> to <[{}, {}, {}]> sends 192 because ["the model's sharding of 'table' at {{.*}}"]> : tensor<2x3x4xf64>
   %x = nn.embedding %tokens, %table : tensor<2x3xi64>, tensor<9x4xf64> -> tensor<2x3x4xf64>
   %e = math.exp %x : tensor<2x3x4xf64>
   %zero = arith.constant dense<0.0> : tensor<f64>

@@ -23,7 +23,7 @@ parc.step @train inputs ["tokens", "labels"] micro {
   // CHECK-SAME: -> tensor<4x3x4xf64, #parc.sharding<[{"dp", "mb"}, {}, {}], partial sum {"tp"}>>
   // CHECK: parc.reshard %[[X]] why <"table leaves a partial sum over tp, which norm reads whole" of "table" : tensor<4x3x4xf64>
   // CHECK-SAME: from <[{"dp", "mb"}, {}, {}], partial sum {"tp"}> to <[{"dp", "mb"}, {}, {}]>
-  // CHECK-SAME: because["tp splits dimension 0 of table"]>
+  // CHECK-SAME: because ["tp splits dimension 0 of table"]>
   %x = nn.embedding %tokens, %table : tensor<4x3xi64>, tensor<9x4xf64> -> tensor<4x3x4xf64>
   %g = parc.load @norm : tensor<4xf64>
   %n = nn.rms_norm %x, %g epsilon 1.0e-5 : tensor<4x3x4xf64>, tensor<4xf64> loc("norm")

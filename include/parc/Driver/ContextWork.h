@@ -26,14 +26,15 @@ namespace mlir::parc::driver {
 struct ContextWork {
   /// As `--cp-kind` names it, told from the op's layout.
   std::string kind;
-  /// Pairs on the rank that has most, over the mean of the ranks; 1 is even.
+  /// Work of the rank that has most (for attention, pairs of a query and a key
+  /// that it sees), over the mean of the ranks; 1 is even.
   double maxOverMean = 1;
   /// The sequence was folded, so that each rank has both ends of it.
   bool folded = false;
 };
 
-/// Counts the pairs in a module of the sharded phase, of sequences whose
-/// positions run from 0: queries and heads are taken as they are split on cp.
+/// Adds up the work of ops that meet the whole sequence (`RingOpInterface`) in a
+/// module of the sharded phase, of sequences whose positions run from 0.
 /// None where nothing attends or cp has one rank.
 std::optional<ContextWork> contextWork(ModuleOp module);
 
