@@ -31,6 +31,10 @@ config.environment["PYTHONDONTWRITEBYTECODE"] = "1"
 for name in ("CCACHE_DIR", "CCACHE_SLOPPINESS", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+# Emitted programs that have not changed are not compiled again.
+if shutil.which("ccache"):
+    for language in ("CXX", "CUDA"):
+        config.environment[f"CMAKE_{language}_COMPILER_LAUNCHER"] = "ccache"
 
 # The tools are found by the path; only parc-opt may need an argument more.
 if os.environ.get("PARC_VERIFY_ROUNDTRIP"):

@@ -477,14 +477,16 @@ LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
     if (place.fineGrain > 1)
       diag << " of " << place.fineGrain << " elements";
     diag << ", expected at least " << parts << " for";
-    for (const std::string &axis : readableAxes(place.axes, axes)) {
+    std::vector<std::string> named = readableAxes(place.axes, axes);
+    for (const std::string &axis : named) {
       int64_t size = 1;
       for (StringAttr part : place.axes)
         if (wholeAxis(part) == StringRef(axis).split(' ').first)
           size *= axes.of(part);
       diag << " " << axis << "=" << size;
     }
-    diag << "; make the axis at most " << units;
+    diag << "; make " << (named.size() > 1 ? "their product" : "the axis")
+         << " at most " << units;
     return diag;
   }
   return success();
@@ -496,9 +498,14 @@ LogicalResult Propagation::check() {
     if (failed(checkRow(find(paramRows.lookup(param.getSymName())),
                         "parameter '" + param.getSymName() + "'")))
       return failure();
-  for (unsigned row = 0; row < rows.size(); ++row)
-    if (find(row) == row && types[row] && failed(checkRow(row, "a value")))
+  for (unsigned row = 0; row < rows.size(); ++row) {
+    if (find(row) != row || !types[row])
+      continue;
+    auto name = locations[row]->findInstanceOf<NameLoc>();
+    std::string text = name ? "'" + name.getName().str() + "'" : "a value";
+    if (failed(checkRow(row, text)))
       return failure();
+  }
   return success();
 }
 

@@ -39,35 +39,39 @@ static SmallVector<ParamOp> trained(ModuleOp module) {
   return result;
 }
 
-/// Each rank gets an element of every value that is split.
-static LogicalResult checkSplit(ParamOp param, ArrayRef<StringAttr> flat,
-                                const AxisSizes &axes) {
-  double bytes =
-      partBytes(param.getTensorType(), param.getShardingAttr(), axes);
-  auto elements = static_cast<int64_t>(
-      bytes / std::max<unsigned>(
-                  1, param.getTensorType().getElementTypeBitWidth() / 8));
-  int64_t ranks = axes.product(flat);
-  if (elements >= ranks)
-    return success();
-  InFlightDiagnostic diag = emitError(param.getLoc());
-  diag << "cannot split parameter '" << param.getSymName() << "': expected at "
-       << "least " << ranks << " elements for";
-  for (StringAttr axis : flat)
-    diag << " " << axis.getValue() << "=" << axes.of(axis);
-  diag << ", got " << elements
-       << "; ZeRO 2 splits gradients and optimizer state only, and a smaller "
-          "ZeRO group splits values into fewer parts";
-  return diag;
+/// The elements of a rank's part of a parameter, before ZeRO splits it.
+static int64_t localElements(ParamOp param, const AxisSizes &axes) {
+  RankedTensorType type = param.getTensorType();
+  double bytes = partBytes(type, param.getShardingAttr(), axes);
+  unsigned size = std::max<unsigned>(1, type.getElementTypeBitWidth() / 8);
+  return static_cast<int64_t>(bytes / size);
 }
 
-LogicalResult mlir::parc::planZero(ModuleOp module,
-                                   const Propagation &propagation,
-                                   const AxisSizes &axes,
-                                   const ZeroOptions &options) {
+/// Says which parameters stay whole where ZeRO 3 would split values, because
+/// some ranks would get no element.
+static void warnWhole(ArrayRef<ParamOp> whole, ArrayRef<StringAttr> flat,
+                      const AxisSizes &axes) {
+  ParamOp first = whole.front();
+  InFlightDiagnostic diag = emitWarning(first.getLoc());
+  diag << "fewer elements than the " << axes.product(flat) << " ranks of";
+  for (StringAttr axis : flat)
+    diag << " " << axis.getValue() << "=" << axes.of(axis);
+  diag << ", so ZeRO 3 leaves these parameters whole (not their gradients and "
+          "optimizer state): ";
+  llvm::interleaveComma(whole, diag, [&](ParamOp param) {
+    diag << "'" << param.getSymName() << "' with "
+         << localElements(param, axes);
+  });
+  diag << "; a smaller ZeRO group would split them";
+}
+
+void mlir::parc::planZero(ModuleOp module, const Propagation &propagation,
+                          const AxisSizes &axes, const ZeroOptions &options) {
   if (options.stage < 1)
-    return success();
+    return;
   Builder builder(module.getContext());
+  SmallVector<ParamOp> whole;
+  SmallVector<StringAttr, 2> wholeOn;
   for (ParamOp param : trained(module)) {
     SmallVector<StringAttr, 2> flat =
         dataAxes(module, param, propagation, axes);
@@ -83,11 +87,16 @@ LogicalResult mlir::parc::planZero(ModuleOp module,
     if (options.stage >= 2)
       slots.push_back(builder.getNamedAttr(kGradientSlot, split));
     if (options.stage >= 3) {
-      if (failed(checkSplit(param, flat, axes)))
-        return failure();
-      slots.push_back(builder.getNamedAttr(kValueSlot, split));
+      if (localElements(param, axes) >= axes.product(flat)) {
+        slots.push_back(builder.getNamedAttr(kValueSlot, split));
+      } else {
+        whole.push_back(param);
+        if (axes.product(flat) > axes.product(wholeOn))
+          wholeOn = flat;
+      }
     }
     param.setSlotShardingsAttr(builder.getDictionaryAttr(slots));
   }
-  return success();
+  if (!whole.empty())
+    warnWhole(whole, wholeOn, axes);
 }

@@ -714,8 +714,7 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     zeroOptions.stage = zero;
     for (const std::string &axis : zeroAxes)
       zeroOptions.only.push_back(axis);
-    if (failed(planZero(module, propagation, axes, zeroOptions)))
-      return signalPassFailure();
+    planZero(module, propagation, axes, zeroOptions);
     Sharder sharder(module, propagation, axes);
     if (failed(sharder.run()))
       return signalPassFailure();

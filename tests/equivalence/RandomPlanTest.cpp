@@ -55,8 +55,7 @@ struct Prepared {
 static bool isReason(StringRef errors) {
   for (StringRef reason :
        {"more parts than units", "conflicting shardings of one value",
-        "cannot split parameter", "would be partial by two kinds of reduction",
-        "reads places that",
+        "would be partial by two kinds of reduction", "reads places that",
         "a value that is split over micro-batches is needed whole"})
     if (errors.contains(reason))
       return true;

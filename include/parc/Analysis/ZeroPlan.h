@@ -36,10 +36,10 @@ SmallVector<StringAttr, 2> dataAxes(ModuleOp module, ParamOp param,
                                     const AxisSizes &axes);
 
 /// Sets `slot_shardings` of every parameter that a step accumulates a gradient
-/// for, from its `sharding`. Fails with an error where values are to be split
-/// and a parameter has fewer elements than ranks.
-LogicalResult planZero(ModuleOp module, const Propagation &propagation,
-                       const AxisSizes &axes, const ZeroOptions &options);
+/// for, from its `sharding`. Where values are to be split, one that has fewer
+/// elements than ranks keeps its own whole, with a warning.
+void planZero(ModuleOp module, const Propagation &propagation,
+              const AxisSizes &axes, const ZeroOptions &options);
 
 } // namespace mlir::parc
 

@@ -104,7 +104,7 @@ static bool isReason(StringRef errors) {
        {"more parts than units", "conflicting shardings of one value",
         "would be partial by two kinds of reduction",
         "a value that is split over micro-batches is needed whole",
-        "exchanges the sequence for heads", "cannot split parameter",
+        "exchanges the sequence for heads",
         "is already to be laid out otherwise"})
     if (errors.contains(reason))
       return true;
