@@ -531,6 +531,7 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
       started.push_back(start);
     }
   BodyPrinter body(file, "layer");
+  body.names[block.getArgument(0)] = "layer";
   std::string parameters = "Context &c, int64_t layer";
   if (!started.empty()) {
     body.nextLayer = body.scope.take("next.layer");
