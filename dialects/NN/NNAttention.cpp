@@ -98,11 +98,7 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   Value products = space.products(space.splitHeads(getQuery()));
   Value powers = space.exponentials(products, space.rowMaxima(products));
   Value sums = space.rowSums(powers);
-  if (view.dropout > 0)
-    powers = map(b, 5, space.scores(powers), space.scoreOutput(space.element),
-                 [&](ImplicitLocOpBuilder &nested, ValueRange x) {
-                   return space.dropped(nested, space.keeps(nested), x[0]);
-                 });
+  powers = space.dropped(powers);
   Output context = space.queryOutput(view.value, space.compute);
   Value unscaled =
       contract(b, 6, space.scores(powers), space.keys(view.value), context);

@@ -118,8 +118,7 @@ static std::pair<Value, Value> probabilities(ImplicitLocOpBuilder &b,
               [&](ImplicitLocOpBuilder &nested, ValueRange x) {
                 SmallVector<Value> values{div(nested, x[0], x[1])};
                 if (drops)
-                  values.push_back(space.dropped(nested, space.keeps(nested),
-                                                 values.front()));
+                  values.push_back(space.dropped(nested, values.front()));
                 return values;
               });
   return {results.front(), results.back()};

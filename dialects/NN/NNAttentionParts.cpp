@@ -145,9 +145,6 @@ LogicalResult nn::verifyAttention(const AttentionView &view) {
 }
 
 std::string nn::whyNoRing(const AttentionView &view) {
-  if (view.dropout > 0)
-    return "dropout numbers pairs of queries and keys, which needs the keys "
-           "whole";
   if (tensorType(view.query).getDimSize(1) !=
       tensorType(view.key).getDimSize(1))
     return "it has another number of keys than of queries";
@@ -320,8 +317,6 @@ Value AttentionSpace::rowSums(Value exponentials) const {
 }
 
 Value AttentionSpace::keeps(ImplicitLocOpBuilder &nested) const {
-  if (!randomKeyValue)
-    return Value();
   auto at = [&](unsigned loop) -> Value {
     return linalg::IndexOp::create(nested, loop);
   };
@@ -338,7 +333,8 @@ Value AttentionSpace::keeps(ImplicitLocOpBuilder &nested) const {
       box.push_back(nested.getIndexAttr(size));
   else
     box = {sizes[B], dimSize(nested, view.query, 2), sizes[S], sizes[T]};
-  Value query = plus(at(S), view.queryStart), key = at(T);
+  Value query = plus(at(S), view.queryStart);
+  Value key = plus(at(T), view.keyStart);
   if (view.fold) {
     query = foldedIndexOf(nested, query, box[2], *view.fold);
     key = foldedIndexOf(nested, key, box[3], *view.fold);
@@ -347,9 +343,20 @@ Value AttentionSpace::keeps(ImplicitLocOpBuilder &nested) const {
   return keepsElement(nested, randomKeyValue, index, view.dropout);
 }
 
-Value AttentionSpace::dropped(ImplicitLocOpBuilder &nested, Value keep,
-                              Value value) const {
+Value AttentionSpace::dropped(ImplicitLocOpBuilder &nested, Value value) const {
+  if (!randomKeyValue)
+    return value;
+  Value keep = keeps(nested);
   Value rate = floatConstant(nested, compute, 1 - view.dropout);
   Value zero = floatConstant(nested, compute, 0);
   return select(nested, keep, div(nested, value, rate), zero);
+}
+
+Value AttentionSpace::dropped(Value tensor) const {
+  if (!randomKeyValue)
+    return tensor;
+  return map(b, 5, scores(tensor), scoreOutput(element),
+             [&](ImplicitLocOpBuilder &nested, ValueRange x) {
+               return dropped(nested, x[0]);
+             });
 }

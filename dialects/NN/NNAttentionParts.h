@@ -54,6 +54,8 @@ struct AttentionView {
   bool withinGroups;
   /// What `groupAttr` was before repeatKeyHeads.
   uint64_t sharedBy = 1;
+  /// Where the keys begin among all, on a ring; null: at the first.
+  Value keyStart;
   std::optional<ArrayRef<int64_t>> shape;
   std::optional<uint64_t> fold;
   ArrayAttr ring;
@@ -124,11 +126,11 @@ public:
   Value exponentials(Value products, Value maxima) const;
   /// Sums over T.
   Value rowSums(Value exponentials) const;
-  /// Whether dropout keeps the element that the body is at. Null without
-  /// dropout.
-  Value keeps(ImplicitLocOpBuilder &nested) const;
-  /// `keep ? value / (1 - rate) : 0`.
-  Value dropped(ImplicitLocOpBuilder &nested, Value keep, Value value) const;
+  /// What dropout leaves of the score that the body is at, `value / (1 - rate)`
+  /// or 0; the value itself without dropout.
+  Value dropped(ImplicitLocOpBuilder &nested, Value value) const;
+  /// The same of all scores.
+  Value dropped(Value scores) const;
 
   /// Storage type of the op's tensors, and the type they are computed in.
   Type element, compute;
@@ -140,6 +142,8 @@ private:
   /// `elements`; null where all are.
   Value visible(ImplicitLocOpBuilder &nested, ValueRange positions) const;
   Value scaled(ImplicitLocOpBuilder &nested, Value product) const;
+  /// Whether dropout keeps the score that the body is at.
+  Value keeps(ImplicitLocOpBuilder &nested) const;
 
   ImplicitLocOpBuilder &b;
   const AttentionView &view;

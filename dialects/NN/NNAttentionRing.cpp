@@ -34,6 +34,13 @@ static Value asIndex(ImplicitLocOpBuilder &b, Value integer) {
   return arith::IndexCastOp::create(b, b.getIndexType(), integer);
 }
 
+/// What begins at `start` (null: at 0), cut to a range.
+static Value moved(ImplicitLocOpBuilder &b, Value start, Value by) {
+  return start && by ? arith::AddIOp::create(b, start, by).getResult()
+         : start     ? start
+                     : by;
+}
+
 /// The number in a tensor of rank 0.
 static Value numberIn(ImplicitLocOpBuilder &b, Value tensor) {
   return tensor::ExtractOp::create(b, tensor, ValueRange());
@@ -77,9 +84,9 @@ Value RingAttention::scattered(Value sum, Type type) {
       WhyAttr::get(b.getContext(), "every rank's queries read these keys"));
 }
 
-/// The positions of the keys that are here after `hops` transfers: the part of
-/// coordinate i - hops.
-Value RingAttention::positionsAfter(int64_t hops, Value keys) {
+/// Where the keys that are here after `hops` transfers begin among all: those
+/// of coordinate i - hops.
+Value RingAttention::startAfter(int64_t hops) {
   int64_t extent = (*view.ringOf)[0], grain = (*view.ringOf)[1];
   // With one unit a part, a part starts at its own number.
   Value part =
@@ -90,11 +97,15 @@ Value RingAttention::positionsAfter(int64_t hops, Value keys) {
                                   indexConstant(b, members));
   Value units = indexConstant(b, extent / grain);
   Value product = arith::MulIOp::create(b, part, units);
-  Value start = arith::MulIOp::create(
+  return arith::MulIOp::create(
       b, arith::DivUIOp::create(b, product, indexConstant(b, members)),
       indexConstant(b, grain));
+}
+
+/// The positions of `size` keys from `start`.
+Value RingAttention::positionsFrom(Value start, OpFoldResult size) {
   Sizes sizes = dimSizes(b, view.keyPositions);
-  sizes[1] = dimSize(b, keys, 1);
+  sizes[1] = size;
   SmallVector<OpFoldResult> offsets{b.getIndexAttr(0), start};
   SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
   return tensor::ExtractSliceOp::create(b, view.keyPositions, offsets, sizes,
@@ -205,7 +216,8 @@ RingAttention::Block RingAttention::makeBlock(int64_t hops, Value key,
   AttentionView &part = block.view;
   part.key = key;
   part.value = value;
-  part.keyPositions = positionsAfter(hops, key);
+  part.keyStart = startAfter(hops);
+  part.keyPositions = positionsFrom(part.keyStart, block.keySize);
   // A rank's own keys and queries meet at both ends.
   if (hops > 0) {
     block.keys = meeting(part.keyPositions, part.queryPositions, true);
@@ -216,6 +228,8 @@ RingAttention::Block RingAttention::makeBlock(int64_t hops, Value key,
   part.key = cut(part.key, 1, block.keys);
   part.value = cut(part.value, 1, block.keys);
   part.keyPositions = cut(part.keyPositions, 1, block.keys);
+  part.queryStart = moved(b, part.queryStart, block.queries.start);
+  part.keyStart = moved(b, part.keyStart, block.keys.start);
   return block;
 }
 
@@ -270,7 +284,8 @@ RingAttention::State RingAttention::attend(const Block &block) {
   Value maxima = space.rowMaxima(products);
   Value powers = space.exponentials(products, maxima);
   Value sums = space.rowSums(powers);
-  Value context = contract(b, 6, space.scores(powers), space.keys(part.value),
+  Value context = contract(b, 6, space.scores(space.dropped(powers)),
+                           space.keys(part.value),
                            space.queryOutput(part.value, space.compute));
   const Range &range = block.queries;
   OpFoldResult size = block.querySize;
@@ -317,7 +332,8 @@ RingAttention::State RingAttention::measure(const Block &block, Value grad) {
   Value slopes = contract(
       b, 6, space.queries(space.splitHeads(cut(grad, 1, block.queries))),
       space.keys(part.value), space.scoreOutput(space.compute));
-  Value weighed = reduce(b, 5, {space.scores(powers), space.scores(slopes)},
+  Value dropped = space.dropped(powers);
+  Value weighed = reduce(b, 5, {space.scores(dropped), space.scores(slopes)},
                          space.rowOutput(), Combine::Sum,
                          [](ImplicitLocOpBuilder &nested, ValueRange x) {
                            return mul(nested, x[0], x[1]);
@@ -330,9 +346,10 @@ RingAttention::State RingAttention::measure(const Block &block, Value grad) {
                   Loops{0, 1, 2, 3}}}};
 }
 
-/// With P the probabilities under the rows' final statistics and dP their
-/// gradients, `P (dP - delta) scale` is the gradient for the products. Returns
-/// the gradients for query, key and value, in the type that is computed in.
+/// With P the probabilities under the rows' final statistics, D what dropout
+/// leaves of them and dD the gradient for D, `(D dD - P delta) scale` is the
+/// gradient for the products. Returns the gradients for query, key and value,
+/// in the type that is computed in.
 SmallVector<Value> RingAttention::gradients(const Block &block, Value grad,
                                             const State &total, Value deltas) {
   AttentionView part = block.view;
@@ -347,10 +364,11 @@ SmallVector<Value> RingAttention::gradients(const Block &block, Value grad,
   Output scores = space.scoreOutput(space.element);
   auto body = [&](ImplicitLocOpBuilder &nested, ValueRange x) {
     Value whole = div(nested, x[0], x[2]);
-    Value scaled =
-        mul(nested, whole, floatConstant(nested, space.compute, part.scale));
-    return SmallVector<Value>{whole,
-                              mul(nested, scaled, sub(nested, x[1], x[3]))};
+    Value kept = space.dropped(nested, whole);
+    Value slope =
+        sub(nested, mul(nested, kept, x[1]), mul(nested, whole, x[3]));
+    Value scale = floatConstant(nested, space.compute, part.scale);
+    return SmallVector<Value>{kept, mul(nested, slope, scale)};
   };
   SmallVector<Value> made = mapMany(b, 5,
                                     {space.scores(powers), space.scores(slopes),

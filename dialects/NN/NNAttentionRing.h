@@ -59,7 +59,8 @@ private:
   };
 
   Value passed(Value value, int64_t hops);
-  Value positionsAfter(int64_t hops, Value keys);
+  Value startAfter(int64_t hops);
+  Value positionsFrom(Value start, OpFoldResult size);
   Range meeting(Value own, Value others, bool ownAreKeys);
   Block makeBlock(int64_t hops, Value key, Value value);
   Value cut(Value tensor, int64_t dim, const Range &range);

@@ -366,7 +366,7 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, ShardableFold
 
     With `ring` (axes), S and T are one factor, split: keys and values are split
     as queries are and pass by, only `key_positions` are whole. `of` says, in a
-    local op, that factor's extent and grain. Not under dropout.
+    local op, that factor's extent and grain.
 
     Example:
     ```mlir

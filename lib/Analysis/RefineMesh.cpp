@@ -117,7 +117,8 @@ SmallVector<std::string> mlir::parc::innerParts(ModuleOp module, StringRef axis,
   MeshOp mesh = meshOf(module);
   if (!mesh)
     return names;
-  for (auto &[name, size] : llvm::reverse(partsOf(mesh, axis))) {
+  auto parts = partsOf(mesh, axis);
+  for (auto &[name, size] : llvm::reverse(parts)) {
     if (below >= inner)
       break;
     names.push_back(name.getValue().str());

@@ -618,14 +618,6 @@ func.func @adamw_76(%p: tensor<7x5xf32>, %g: tensor<7x5xf32>, %s: tensor<1xf32>)
 
 // -----
 
-func.func @attention_ring_dropout(%q: tensor<4x12x4x8xf32>, %k: tensor<4x12x2x8xf32>, %p: tensor<4x12xi64>, %seed: tensor<i64>) {
-  // expected-error @below {{cannot be on a ring: dropout numbers pairs of queries and keys, which needs the keys whole}}
-  %0 = nn.attention %q, %k, %k positions(%p, %p) scale 0.5 dropout 0.1 seed %seed ring ["cp"] : tensor<4x12x4x8xf32>, tensor<4x12x2x8xf32>, tensor<4x12x2x8xf32>, tensor<4x12xi64>, tensor<4x12xi64>, tensor<i64> -> tensor<4x12x4x8xf32>
-  return
-}
-
-// -----
-
 func.func @attention_ring_keys(%q: tensor<4x16x4x8xf32>, %k: tensor<4x12x2x8xf32>, %qp: tensor<4x16xi64>, %kp: tensor<4x12xi64>) {
   // expected-error @below {{cannot be on a ring: it has another number of keys than of queries}}
   %0 = nn.attention %q, %k, %k positions(%qp, %kp) scale 0.5 ring ["cp"] : tensor<4x16x4x8xf32>, tensor<4x12x2x8xf32>, tensor<4x12x2x8xf32>, tensor<4x16xi64>, tensor<4x12xi64> -> tensor<4x16x4x8xf32>

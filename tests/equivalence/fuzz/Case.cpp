@@ -228,8 +228,6 @@ static void addAttention(const Case &given, llvm::json::Object &config) {
 static llvm::json::Object gpt2Config(const Case &given) {
   const Sizes &sizes = given.sizes;
   double rate = given.dropout ? 0.25 : 0.0;
-  // Keys that pass by have no numbers for attention's dropout.
-  bool ring = given.cp > 1 && given.contextKind == "ring";
   return llvm::json::Object{{"model_type", "gpt2"},
                             {"n_embd", sizes.hidden},
                             {"n_head", sizes.heads},
@@ -237,7 +235,7 @@ static llvm::json::Object gpt2Config(const Case &given) {
                             {"n_inner", sizes.ffn},
                             {"n_positions", sizes.sequence + 1},
                             {"vocab_size", sizes.vocabulary},
-                            {"attn_pdrop", ring ? 0.0 : rate},
+                            {"attn_pdrop", rate},
                             {"embd_pdrop", rate},
                             {"resid_pdrop", rate}};
 }

@@ -17,6 +17,8 @@ PLANS = [
     "cp=2 --cp-kind all-gather --micro-batches 2",
     "cp=3 --cp-kind all-gather",
     "cp=3 --cp-kind ulysses --micro-batches 3",
+    "cp=3 --cp-kind ring --micro-batches 2",
+    "cp=2,tp=2 --cp-kind ring --cp-split contiguous",
     "dp=2 --micro-batches 2",
     "dp=3",
     "pp=3 --micro-batches 4",
