@@ -616,15 +616,17 @@ LogicalResult BodyPrinter::printStack(rt::StackOp op) {
     std::string from = get(op.getCarry()[index]);
     std::string name = declare(result, "");
     os << indent << type(result) << ' ' << name << " = " << from << ";\n";
-    if (owned.contains(op.getCarry()[index]) &&
-        llvm::is_contained(lastUses.lookup(op), op.getCarry()[index]) &&
-        !outside.contains(op.getCarry()[index])) {
-      os << indent << "release(" << from << ");\n";
-      owned.erase(op.getCarry()[index]);
-    }
     own(result);
     arguments += ", " + name;
   }
+  // One value may be carried twice.
+  for (Value value : op.getCarry())
+    if (owned.contains(value) &&
+        llvm::is_contained(lastUses.lookup(op), value) &&
+        !outside.contains(value)) {
+      os << indent << "release(" << get(value) << ");\n";
+      owned.erase(value);
+    }
   for (Value value : op.getEach())
     arguments += ", " + get(value) + "[" + at + "]";
   for (Value value : outside)
