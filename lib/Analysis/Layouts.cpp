@@ -315,8 +315,8 @@ double mlir::parc::reshardBytes(RankedTensorType type, ShardingAttr from,
       {from, to});
   auto [it, isNew] = axes.reshards().bytes.try_emplace(key, 0.0);
   if (isNew) {
-    const ReshardPlan *plan =
-        ReshardPlanner(axes).plan(type, withGrainsOf(from, to), to);
+    ReshardPlanner planner(axes);
+    const ReshardPlan *plan = planner.plan(type, withGrainsOf(from, to), to);
     // What the search cannot number is as dear as sending the whole.
     it->second =
         plan ? plan->path.bytesSent : partBytes(type, ShardingAttr(), axes);

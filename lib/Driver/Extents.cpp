@@ -287,7 +287,8 @@ std::optional<int64_t> Extents::ofResult(OpResult result, unsigned dim,
                   depth);
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
     int64_t product = 1;
-    for (int64_t member : collapse.getReassociationIndices()[dim]) {
+    ReassociationIndices members = collapse.getReassociationIndices()[dim];
+    for (int64_t member : members) {
       std::optional<int64_t> size =
           extent(collapse.getSrc(), static_cast<unsigned>(member), depth + 1);
       if (!size || llvm::MulOverflow(product, *size, product))

@@ -182,7 +182,8 @@ std::string SizeFinder::findResult(OpResult result, int64_t dim) {
   }
   if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
     std::string product;
-    for (int64_t from : collapse.getReassociationIndices()[dim]) {
+    ReassociationIndices members = collapse.getReassociationIndices()[dim];
+    for (int64_t from : members) {
       std::string size = find(collapse.getSrc(), from);
       if (size.empty())
         return "";
