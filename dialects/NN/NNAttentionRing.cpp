@@ -34,7 +34,7 @@ static Value asIndex(ImplicitLocOpBuilder &b, Value integer) {
   return arith::IndexCastOp::create(b, b.getIndexType(), integer);
 }
 
-/// What begins at `start` (null: at 0), cut to a range.
+/// `start` (null: 0), further by `by` (null: 0).
 static Value moved(ImplicitLocOpBuilder &b, Value start, Value by) {
   return start && by ? arith::AddIOp::create(b, start, by).getResult()
          : start     ? start
