@@ -96,9 +96,9 @@ namespace {
 class FlatReshard {
 public:
   FlatReshard(OpBuilder &builder, ReshardOp op, Value local,
-              const AxisSizes &axes, CollectiveCounts &counts)
+              const AxisSizes &axes)
       : builder(builder), op(op), loc(op.getLoc()), value(local), axes(axes),
-        counts(counts), type(cast<RankedTensorType>(op.getType())),
+        type(cast<RankedTensorType>(op.getType())),
         from(getSharding(op.getInput().getType())),
         to(getSharding(op.getType())) {}
 
@@ -127,7 +127,6 @@ private:
   Location loc;
   Value value;
   const AxisSizes &axes;
-  CollectiveCounts &counts;
   RankedTensorType type;
   ShardingAttr from, to;
   Axes partial;
@@ -169,7 +168,6 @@ void FlatReshard::cut() {
         ReductionKindAttr::get(builder.getContext(), from.getKind()), value,
         number(0), number(elements), number(1), attr(builder, flat),
         builder.getArrayAttr({}), why(ReshardMove::ReduceScatter, flat), size);
-    ++counts.reduceScatter;
   } else {
     reduce(summed);
     value = SliceOp::create(builder, loc, result, value, number(0),
@@ -188,7 +186,6 @@ void FlatReshard::gather() {
       builder, loc, list, value, number(0), number(elements), number(1),
       attr(builder, from.getFlat()), builder.getArrayAttr({}),
       why(ReshardMove::AllGather, from.getFlat()), size);
-  ++counts.allGather;
   if (type.getRank() != 1)
     value = tensor::ExpandShapeOp::create(builder, loc, whole, value,
                                           wholeGroup(), sizes);
@@ -211,7 +208,6 @@ void FlatReshard::reduce(ArrayRef<StringAttr> over) {
   value = AllReduceOp::create(builder, loc, from.getKind(), value,
                               attr(builder, over),
                               why(ReshardMove::AllReduce, over));
-  ++counts.allReduce;
 }
 
 /// A value becomes an addend: whole on one coordinate, zero on the others.
@@ -256,7 +252,6 @@ FailureOr<Value> FlatReshard::run() {
 
 FailureOr<Value> mlir::parc::lowerFlatReshard(OpBuilder &builder, ReshardOp op,
                                               Value local,
-                                              const AxisSizes &axes,
-                                              CollectiveCounts &counts) {
-  return FlatReshard(builder, op, local, axes, counts).run();
+                                              const AxisSizes &axes) {
+  return FlatReshard(builder, op, local, axes).run();
 }

@@ -26,8 +26,7 @@ Value flatPartSize(OpBuilder &builder, Location loc, RankedTensorType type,
 /// As `lowerReshard`, for a change in which a flat layout takes part. Both
 /// layouts split the dimensions alike; else an error is emitted.
 FailureOr<Value> lowerFlatReshard(OpBuilder &builder, ReshardOp op, Value local,
-                                  const AxisSizes &axes,
-                                  CollectiveCounts &counts);
+                                  const AxisSizes &axes);
 
 } // namespace mlir::parc
 

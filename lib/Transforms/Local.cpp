@@ -30,9 +30,8 @@ namespace {
 /// Rewrites one step.
 class Localizer {
 public:
-  Localizer(const AxisSizes &axes, ReshardPlanner &planner,
-            CollectiveCounts &counts)
-      : axes(axes), planner(planner), counts(counts) {}
+  Localizer(const AxisSizes &axes, ReshardPlanner &planner)
+      : axes(axes), planner(planner) {}
 
   FailureOr<StepOp> convert(StepOp step);
 
@@ -51,7 +50,6 @@ private:
 
   const AxisSizes &axes;
   ReshardPlanner &planner;
-  CollectiveCounts &counts;
   IRMapping mapping;
 };
 
@@ -215,7 +213,7 @@ LogicalResult Localizer::convertOp(Operation *op, OpBuilder &builder) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
     FailureOr<Value> value =
         lowerReshard(builder, reshard, mapping.lookup(reshard.getInput()),
-                     mapped(reshard.getUsed()), axes, planner, counts);
+                     mapped(reshard.getUsed()), axes, planner);
     if (succeeded(value))
       mapping.map(reshard.getResult(), *value);
     return success(succeeded(value));
@@ -273,19 +271,14 @@ struct LocalPass : public parc::impl::LocalBase<LocalPass> {
     ModuleOp module = getOperation();
     AxisSizes axes(module, microBatches);
     ReshardPlanner planner(axes);
-    CollectiveCounts counts;
     for (StepOp step : llvm::make_early_inc_range(module.getOps<StepOp>())) {
-      FailureOr<StepOp> local = Localizer(axes, planner, counts).convert(step);
+      FailureOr<StepOp> local = Localizer(axes, planner).convert(step);
       if (failed(local))
         return signalPassFailure();
       bucketUpdate(*local);
       bucketLayers(*local);
       step.erase();
     }
-    numAllReduces += counts.allReduce;
-    numAllGathers += counts.allGather;
-    numReduceScatters += counts.reduceScatter;
-    numAllToAlls += counts.allToAll;
   }
 };
 } // namespace

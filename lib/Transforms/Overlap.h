@@ -61,8 +61,8 @@ void storeOnStream(OverlapRole &role);
 /// What a backward pass computes for a gradient alone waits for the next start
 /// with nothing to do beside it.
 void workBesideStarts(OverlapRole &role);
-/// Sums of gradients leave the update. Returns how many.
-unsigned moveReductions(OverlapRole &role);
+/// Sums of gradients leave the update.
+void moveReductions(OverlapRole &role);
 /// The update waits for the gradient stream before it reads what that stores.
 void waitForGradients(OverlapRole &role);
 

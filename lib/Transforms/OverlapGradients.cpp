@@ -43,7 +43,7 @@ class GradientMover {
 public:
   explicit GradientMover(OverlapRole &role) : role(role) {}
 
-  unsigned run();
+  void run();
 
 private:
   void find();
@@ -360,23 +360,20 @@ void GradientMover::placeLate() {
     startLate(late, level);
 }
 
-unsigned GradientMover::run() {
+void GradientMover::run() {
   find();
   placeEarly();
   placeLate();
-  unsigned count = 0;
   for (auto &[load, reduction] : reductions) {
-    count += reduction.moved;
     // The sum is in its slot.
     if (reduction.moved == reduction.collectives.size())
       reduction.store.erase();
     readSlot(reduction);
   }
-  return count;
 }
 
-unsigned mlir::parc::moveReductions(OverlapRole &role) {
-  return GradientMover(role).run();
+void mlir::parc::moveReductions(OverlapRole &role) {
+  GradientMover(role).run();
 }
 
 //===----------------------------------------------------------------------===//

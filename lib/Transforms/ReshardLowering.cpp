@@ -27,9 +27,9 @@ class ReshardSequence {
 public:
   ReshardSequence(OpBuilder &builder, ReshardOp op, Value local,
                   ValueRange used, const AxisSizes &axes,
-                  const ReshardPlan &plan, CollectiveCounts &counts)
+                  const ReshardPlan &plan)
       : builder(builder), op(op), value(local), axes(axes), plan(plan),
-        counts(counts), type(cast<RankedTensorType>(op.getType())),
+        type(cast<RankedTensorType>(op.getType())),
         from(getSharding(op.getInput().getType())),
         target(getSharding(op.getType())), current(from.getDims()),
         partial(from.getPartial()) {
@@ -82,7 +82,6 @@ private:
   SmallVector<Value> used;
   const AxisSizes &axes;
   const ReshardPlan &plan;
-  CollectiveCounts &counts;
   RankedTensorType type;
   ShardingAttr from, target;
   SmallVector<DimShardingAttr> current;
@@ -154,7 +153,6 @@ void ReshardSequence::allReduce(const ReshardStep &step) {
   reduced(step);
   value = AllReduceOp::create(builder, op.getLoc(), from.getKind(), value,
                               attr(step.axes), why(step));
-  ++counts.allReduce;
 }
 
 void ReshardSequence::reduceScatter(const ReshardStep &step) {
@@ -165,7 +163,6 @@ void ReshardSequence::reduceScatter(const ReshardStep &step) {
       ReductionKindAttr::get(builder.getContext(), from.getKind()), value,
       dimAttr(step.dim), extentAttr(step.dim), attr(step.grain),
       attr(step.axes), attr(step.outer), why(step));
-  ++counts.reduceScatter;
 }
 
 void ReshardSequence::allGather(const ReshardStep &step) {
@@ -174,7 +171,6 @@ void ReshardSequence::allGather(const ReshardStep &step) {
                               dimAttr(step.dim), extentAttr(step.dim),
                               attr(step.grain), attr(step.axes),
                               attr(step.outer), why(step));
-  ++counts.allGather;
 }
 
 void ReshardSequence::allToAll(const ReshardStep &step) {
@@ -186,7 +182,6 @@ void ReshardSequence::allToAll(const ReshardStep &step) {
       extentAttr(step.dim), attr(step.grain), attr(step.outer),
       dimAttr(step.toDim), extentAttr(step.toDim), attr(step.toGrain),
       attr(step.toOuter), attr(step.axes), why(step));
-  ++counts.allToAll;
 }
 
 void ReshardSequence::slice(const ReshardStep &step) {
@@ -258,11 +253,10 @@ FailureOr<Value> ReshardSequence::run() {
 FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
                                           Value local, ValueRange used,
                                           const AxisSizes &axes,
-                                          ReshardPlanner &planner,
-                                          CollectiveCounts &counts) {
+                                          ReshardPlanner &planner) {
   if (getSharding(op.getInput().getType()).isFlat() ||
       getSharding(op.getType()).isFlat())
-    return lowerFlatReshard(builder, op, local, axes, counts);
+    return lowerFlatReshard(builder, op, local, axes);
   const ReshardPlan *plan = planner.plan(cast<RankedTensorType>(op.getType()),
                                          getSharding(op.getInput().getType()),
                                          getSharding(op.getType()));
@@ -273,5 +267,5 @@ FailureOr<Value> mlir::parc::lowerReshard(OpBuilder &builder, ReshardOp op,
            << " axes, got one between " << getSharding(op.getInput().getType())
            << " and " << getSharding(op.getType())
            << "; split fewer dimensions";
-  return ReshardSequence(builder, op, local, used, axes, *plan, counts).run();
+  return ReshardSequence(builder, op, local, used, axes, *plan).run();
 }

@@ -17,19 +17,13 @@
 
 namespace mlir::parc {
 
-/// How many collectives of each kind were built.
-struct CollectiveCounts {
-  unsigned allReduce = 0, allGather = 0, reduceScatter = 0, allToAll = 0;
-};
-
 /// Builds, on the local value `local` of `op`'s input, the collectives that
 /// make `op`'s result: the path that `planner` finds. `used` are the local
 /// values of the numbers of rows that `op` has, if any. Emits an error where a
 /// value that is split over micro-batches would be needed whole.
 FailureOr<Value> lowerReshard(OpBuilder &builder, ReshardOp op, Value local,
                               ValueRange used, const AxisSizes &axes,
-                              ReshardPlanner &planner,
-                              CollectiveCounts &counts);
+                              ReshardPlanner &planner);
 
 } // namespace mlir::parc
 

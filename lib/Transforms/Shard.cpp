@@ -42,7 +42,6 @@ public:
   LogicalResult run();
   /// To be called when all layouts are final.
   void eraseUnread() { usedRows.eraseUnread(); }
-  unsigned numReshards = 0;
 
 private:
   LogicalResult shardStep(StepOp step);
@@ -210,7 +209,6 @@ Value Sharder::turn(OpOperand &operand, Value source, ShardingAttr wanted) {
         whyOf(operand, text, from, to, propagation));
     source = reshard.getResult();
     made[operand.get()].push_back(source);
-    ++numReshards;
     return reshard;
   };
   UsedRows::Numbers numbers = have.isFlat() || wanted.isFlat()
@@ -530,7 +528,6 @@ void Sharder::shardLoad(LoadOp load) {
           builder, load.getLoc(),
           withSharding(cast<RankedTensorType>(load.getType()), wanted),
           load.getResult(), whyOf(use, why, have, wanted, propagation));
-      ++numReshards;
     }
     use.set(reshard.getResult());
   }
@@ -718,7 +715,6 @@ struct ShardPass : public parc::impl::ShardBase<ShardPass> {
     Sharder sharder(module, propagation, axes);
     if (failed(sharder.run()))
       return signalPassFailure();
-    numReshards += sharder.numReshards;
     chooseSavedLayouts(module, axes);
     sharder.eraseUnread();
   }

@@ -153,9 +153,6 @@ def Shard : Pass<"parc-shard", "ModuleOp"> {
     ListOption<"zeroAxes", "zero-axes", "std::string",
                "split over these of them only">
   ];
-  let statistics = [
-    Statistic<"numReshards", "num-reshards", "reshards inserted">
-  ];
   let dependentDialects = ModelDialects;
 }
 
@@ -199,12 +196,6 @@ def Local : Pass<"parc-local", "ModuleOp"> {
   let options = [
     Option<"microBatches", "micro-batches", "int64_t", "1",
            "micro-batches a step and replica">
-  ];
-  let statistics = [
-    Statistic<"numAllReduces", "num-all-reduces", "all-reduces inserted">,
-    Statistic<"numAllGathers", "num-all-gathers", "all-gathers inserted">,
-    Statistic<"numReduceScatters", "num-reduce-scatters", "reduce-scatters inserted">,
-    Statistic<"numAllToAlls", "num-all-to-alls", "all-to-alls inserted">
   ];
   let dependentDialects = ModelDialects;
 }
@@ -295,10 +286,6 @@ def Overlap : Pass<"parc-overlap", "ModuleOp"> {
     }
     ```
   }];
-  let statistics = [
-    Statistic<"numStarts", "num-starts", "groups started">,
-    Statistic<"numMoved", "num-moved", "reductions that left the update">
-  ];
 }
 
 def VerifySchedule : Pass<"parc-verify-schedule", "ModuleOp"> {
