@@ -33,9 +33,9 @@ struct ContextWork {
   bool folded = false;
 };
 
-/// Adds up the work of ops that meet the whole sequence (`RingOpInterface`) in a
-/// module of the sharded phase, of sequences whose positions run from 0.
-/// None where nothing attends or cp has one rank.
+/// Adds up the work of ops that meet the whole sequence (`RingOpInterface`) in
+/// a module of the sharded phase, of sequences whose positions run from 0. None
+/// where nothing attends or cp has one rank.
 std::optional<ContextWork> contextWork(ModuleOp module);
 
 } // namespace mlir::parc::driver
