@@ -129,11 +129,7 @@ static std::pair<Value, Value> probabilities(ImplicitLocOpBuilder &b,
 static Value productsGrad(ImplicitLocOpBuilder &b, const AttentionSpace &space,
                           Value whole, Value dropped, Value droppedGrad,
                           double scale) {
-  Value delta = reduce(b, 5, {space.scores(dropped), space.scores(droppedGrad)},
-                       space.rowOutput(), Combine::Sum,
-                       [](ImplicitLocOpBuilder &nested, ValueRange x) {
-                         return mul(nested, x[0], x[1]);
-                       });
+  Value delta = space.rowDots(dropped, droppedGrad);
   return map(b, 5,
              {space.scores(whole), space.scores(dropped),
               space.scores(droppedGrad), space.rows(delta)},

@@ -316,6 +316,13 @@ Value AttentionSpace::rowSums(Value exponentials) const {
                 [](ImplicitLocOpBuilder &, ValueRange x) { return x[0]; });
 }
 
+Value AttentionSpace::rowDots(Value x, Value y) const {
+  return reduce(b, 5, {scores(x), scores(y)}, rowOutput(), Combine::Sum,
+                [](ImplicitLocOpBuilder &nested, ValueRange v) {
+                  return mul(nested, v[0], v[1]);
+                });
+}
+
 Value AttentionSpace::keeps(ImplicitLocOpBuilder &nested) const {
   auto at = [&](unsigned loop) -> Value {
     return linalg::IndexOp::create(nested, loop);

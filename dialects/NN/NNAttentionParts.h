@@ -126,6 +126,8 @@ public:
   Value exponentials(Value products, Value maxima) const;
   /// Sums over T.
   Value rowSums(Value exponentials) const;
+  /// Sums over T of the products of two tensors of scores.
+  Value rowDots(Value x, Value y) const;
   /// What dropout leaves of the score that the body is at, `value / (1 - rate)`
   /// or 0; the value itself without dropout.
   Value dropped(ImplicitLocOpBuilder &nested, Value value) const;

@@ -332,12 +332,7 @@ RingAttention::State RingAttention::measure(const Block &block, Value grad) {
   Value slopes = contract(
       b, 6, space.queries(space.splitHeads(cut(grad, 1, block.queries))),
       space.keys(part.value), space.scoreOutput(space.compute));
-  Value dropped = space.dropped(powers);
-  Value weighed = reduce(b, 5, {space.scores(dropped), space.scores(slopes)},
-                         space.rowOutput(), Combine::Sum,
-                         [](ImplicitLocOpBuilder &nested, ValueRange x) {
-                           return mul(nested, x[0], x[1]);
-                         });
+  Value weighed = space.rowDots(space.dropped(powers), slopes);
   const Range &range = block.queries;
   OpFoldResult size = block.querySize;
   return {placed(maxima, 3, range, size, bottomConstant(b, space.compute)),

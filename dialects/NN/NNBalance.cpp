@@ -80,8 +80,7 @@ struct Balance {
     return reduce(b, 4, choices, {scope, sizes, compute}, Combine::Sum,
                   [&](ImplicitLocOpBuilder &b, ValueRange x) {
                     Value same = equals(b, x[0], loopIndex(b, expert));
-                    return select(b, same, floatConstant(b, compute, 1),
-                                  floatConstant(b, compute, 0));
+                    return oneIf(b, same, compute);
                   });
   }
 

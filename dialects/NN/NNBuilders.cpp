@@ -112,6 +112,17 @@ Value nn::select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, condition, x, y);
 }
 
+Value nn::oneIf(ImplicitLocOpBuilder &b, Value condition, Type type) {
+  Value zero = floatConstant(b, type, 0);
+  Value one = floatConstant(b, type, 1);
+  return select(b, condition, one, zero);
+}
+
+Value nn::isValid(ImplicitLocOpBuilder &b, Value label) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, label,
+                               integerConstant(b, 0));
+}
+
 Value nn::converted(ImplicitLocOpBuilder &b, Value value, Type type) {
   if (value.getType() == type)
     return value;

@@ -84,6 +84,9 @@ Value neg(ImplicitLocOpBuilder &b, Value x);
 /// `condition ? x : y`.
 Value select(ImplicitLocOpBuilder &b, Value condition, Value x, Value y);
 
+/// 1 or 0, as a float of type `type`.
+Value oneIf(ImplicitLocOpBuilder &b, Value condition, Type type);
+
 /// Whether a label asks for a loss: those below zero are ignored.
 Value isValid(ImplicitLocOpBuilder &b, Value label);
 

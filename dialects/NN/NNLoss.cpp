@@ -51,11 +51,6 @@ static LogicalResult verifyScalar(Operation *op, StringRef name, Value scalar,
                       tensorType(logits).getElementType());
 }
 
-Value nn::isValid(ImplicitLocOpBuilder &b, Value label) {
-  return arith::CmpIOp::create(b, arith::CmpIPredicate::sge, label,
-                               integerConstant(b, 0));
-}
-
 /// Whether the label is the entry of the vocabulary that loop `loop` is at.
 static Value isTarget(ImplicitLocOpBuilder &b, Value label, unsigned loop) {
   Value entry = linalg::IndexOp::create(b, loop);
@@ -140,9 +135,7 @@ SoftmaxCrossEntropyOp::decompose(OpBuilder &builder) {
                             });
   Value count =
       rows.sumRows({getLabels()}, [&](ImplicitLocOpBuilder &b, ValueRange x) {
-        Value zero = floatConstant(b, compute, 0);
-        Value one = floatConstant(b, compute, 1);
-        return select(b, isValid(b, x[0]), one, zero);
+        return oneIf(b, isValid(b, x[0]), compute);
       });
   Type element = tensorType(getLogits()).getElementType();
   SmallVector<Value> results{loss, count, logSumExp};

@@ -465,15 +465,24 @@ void Propagation::spread() {
 // Results
 //===----------------------------------------------------------------------===//
 
-LogicalResult Propagation::checkRow(unsigned row, const Twine &name) {
+/// What messages call a row: a parameter, or a value by its location's name.
+static std::string rowName(StringRef param, Location location) {
+  if (!param.empty())
+    return ("parameter '" + param + "'").str();
+  auto name = location->findInstanceOf<NameLoc>();
+  return name ? "'" + name.getName().str() + "'" : "a value";
+}
+
+LogicalResult Propagation::checkRow(unsigned row, StringRef param) {
   for (auto [dim, place] : llvm::enumerate(rows[row])) {
     int64_t parts = axes.product(place.axes);
     int64_t size = types[row].getDimSize(dim), units = unitsOf(row, dim);
     if (parts <= units)
       continue;
     InFlightDiagnostic diag = emitError(locations[row]);
-    diag << "more parts than units: dimension " << dim << " of " << name
-         << ", of size " << size << ", has " << units << " units";
+    diag << "more parts than units: dimension " << dim << " of "
+         << rowName(param, locations[row]) << ", of size " << size << ", has "
+         << units << " units";
     if (place.fineGrain > 1)
       diag << " of " << place.fineGrain << " elements";
     diag << ", expected at least " << parts << " for";
@@ -496,16 +505,11 @@ LogicalResult Propagation::check() {
   // Parameters first: their names say most.
   for (ParamOp param : module.getOps<ParamOp>())
     if (failed(checkRow(find(paramRows.lookup(param.getSymName())),
-                        "parameter '" + param.getSymName() + "'")))
+                        param.getSymName())))
       return failure();
-  for (unsigned row = 0; row < rows.size(); ++row) {
-    if (find(row) != row || !types[row])
-      continue;
-    auto name = locations[row]->findInstanceOf<NameLoc>();
-    std::string text = name ? "'" + name.getName().str() + "'" : "a value";
-    if (failed(checkRow(row, text)))
+  for (unsigned row = 0; row < rows.size(); ++row)
+    if (find(row) == row && types[row] && failed(checkRow(row)))
       return failure();
-  }
   return success();
 }
 

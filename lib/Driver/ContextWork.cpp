@@ -35,7 +35,7 @@ public:
         cp(axes.partsOf("cp", op->getContext())) {}
 
   /// Each part of a dimension has its share of all other dimensions alike.
-  double maxOverMean() const {
+  double maxOverMean() {
     double product = 1;
     if (sharding && type.hasStaticShape())
       for (unsigned dim = 0, e = type.getRank(); dim != e; ++dim)
@@ -65,7 +65,7 @@ private:
   }
 
   /// The work of entry `j` of dimension `dim`.
-  int64_t work(unsigned dim, int64_t j) const {
+  int64_t work(unsigned dim, int64_t j) {
     if (dim != kSequenceDim)
       return 1;
     bool folded = fold > 1;
@@ -75,7 +75,7 @@ private:
 
   /// The most work of a part of dimension `dim` on cp, over the mean. A part
   /// on cp alone: what other axes cut off counts as its own part there.
-  double unevenness(unsigned dim) const {
+  double unevenness(unsigned dim) {
     int64_t parts = axes.product(mine(dim));
     if (parts == 1)
       return 1;
@@ -94,8 +94,7 @@ private:
                : 1;
   }
 
-  /// Its accessors change nothing, but are not const.
-  mutable RingOpInterface op;
+  RingOpInterface op;
   RankedTensorType type;
   ShardingAttr sharding;
   int64_t fold;

@@ -173,9 +173,9 @@ int Run::finish(const Training &training, const Difference &difference,
       reporter.note(text);
     return kNotEqual;
   }
-  // Written so that a NaN is not equal.
-  inDoubt = !(difference.value <= training.tolerance) &&
-            difference.value <= training.doubtful;
+  // A NaN is neither.
+  bool equal = difference.value <= training.tolerance;
+  inDoubt = !equal && difference.value <= training.doubtful;
   if (inDoubt) {
     if (!session.json && !session.quiet)
       reportLine(session.out, "rounding",
@@ -183,7 +183,7 @@ int Run::finish(const Training &training, const Difference &difference,
                      domain + "); again with nothing rounded");
     return kDone;
   }
-  if (!(difference.value <= training.tolerance)) {
+  if (!equal) {
     reporter.error(Place(),
                    "not the model: " + difference.what + " differs by " +
                        amount + " (relative, " + domain + ")",

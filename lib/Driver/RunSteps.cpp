@@ -138,10 +138,9 @@ void StepRunner<T>::compareSlot(const eval::ParamKey &key,
                                   : INFINITY,
                        key.text());
   double share = noiseShare(arithmetic);
-  // A square, Adam's second moment, is off by twice what its gradient is.
   if (key.slot != "grad")
     return largest.add(
-        signalDifference(*got, value, *grad, share * all.typical()) / 2,
+        signalDifference(*got, value, *grad, share * all.typical()),
         key.text());
   // A gradient that is noise as a whole is held against all of them.
   double difference = eval::relativeDifference(*got, value);

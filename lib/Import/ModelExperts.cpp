@@ -115,9 +115,7 @@ void ModelBuilder::addBalance(const nn::Routing &routing) {
   Value chosen = nn::reduce(
       b, 4, {{routing.ids, {0, 2, 3}}}, rows, nn::Combine::Sum,
       [&](ImplicitLocOpBuilder &b, ValueRange x) {
-        return nn::select(b, nn::equals(b, x[0], nn::loopIndex(b, 1)),
-                          nn::floatConstant(b, type, 1),
-                          nn::floatConstant(b, type, 0));
+        return nn::oneIf(b, nn::equals(b, x[0], nn::loopIndex(b, 1)), type);
       });
   Value scores =
       nn::reduce(b, 3, {{routing.scores, {0, 2, 1}}}, rows, nn::Combine::Sum,
@@ -132,9 +130,7 @@ Value ModelBuilder::countLabels(ImplicitLocOpBuilder &b, Type type) {
   Value each = nn::reduce(
       b, 2, {{labels, {0, 1}}}, {{0}, {nn::dimSize(b, labels, 0)}, type},
       nn::Combine::Sum, [&](ImplicitLocOpBuilder &b, ValueRange x) {
-        return nn::select(b, nn::isValid(b, x[0]),
-                          nn::floatConstant(b, type, 1),
-                          nn::floatConstant(b, type, 0));
+        return nn::oneIf(b, nn::isValid(b, x[0]), type);
       });
   return sumScopes(b, each, scopeSize());
 }

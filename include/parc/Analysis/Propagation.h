@@ -127,7 +127,7 @@ private:
   LogicalResult seed();
   LogicalResult seedRow(Location loc, unsigned row, ShardingAttr sharding,
                         StringAttr seededBy);
-  LogicalResult checkRow(unsigned row, const Twine &name);
+  LogicalResult checkRow(unsigned row, StringRef param = "");
   unsigned add(Type type);
   unsigned rowFor(Value value);
   unsigned rowFor(FlatSymbolRefAttr param);
